@@ -1,0 +1,148 @@
+// The control block: three roles that run side by side (ingest, scheduler, notifier) and how they stop together.
+//
+// STATES  running -> parking (request park: ingest stops, the scheduler mails nothing more and waits for the answers due)
+//                 -> draining (request drain: until rings and window are empty; a residency limit turns it into parking)
+//         -> finished: the scheduler dismissed the workers; the notifier publishes what is left in its queue, then all leave.
+// EDGES   R9/A9 (request, ingest_phase, schedule_phase; block scope): a phase change after everything queued before it.
+#pragma once
+#include "device/ingest.hpp"
+#include "device/notifier.hpp"
+#include "device/scheduler.hpp"
+#include "device/worker.hpp"
+
+namespace slipstream::device {
+
+enum class round_result { idle, busy, finished };
+
+/// Runs a role to its end. On the GPU each role has a warp; on the host one thread may take turns (control_block::turns).
+template <class P, class Role>
+SLIPSTREAM_BOTH void run_role(Role& role, typename P::team& team)
+{
+    for (u32 attempt = 0;;) {
+        const round_result r = role.round(team);
+        if (r == round_result::finished) return;
+        attempt = r == round_result::busy ? 0 : attempt + 1;
+        if (attempt) P::pause(attempt);
+    }
+}
+
+template <class P>
+SLIPSTREAM_BOTH command read_request(const control_state<P>& s, typename P::team& team)
+{
+    const u32 value = team.broadcast(team.leader() ? P::load(edge::A9_phase, *s.request, order::acquire, scope::block) : 0u);
+    team.sync();
+    return static_cast<command>(value);
+}
+
+template <class P>
+class ingest_role {
+public:
+    SLIPSTREAM_BOTH ingest_role(const engine_memory<P>& m, const control_state<P>& s) : s_(s), ingest_(m, s) {}
+
+    SLIPSTREAM_BOTH round_result round(typename P::team& team)
+    {
+        const command request = read_request<P>(s_, team);
+        if (request == command::park || request == command::abort) return end(team, ingest_phase::stopped);
+        if (ingest_.step(team)) return round_result::busy;
+        if (request == command::drain && ingest_.rings_empty()) return end(team, ingest_phase::dry);
+        return round_result::idle;
+    }
+
+private:
+    SLIPSTREAM_BOTH round_result end(typename P::team& team, ingest_phase phase)
+    {
+        team.sync();
+        if (team.leader())
+            P::store(edge::R9_phase, *s_.ingest_phase, static_cast<u32>(phase), order::release, scope::block);
+        return round_result::finished;
+    }
+
+    const control_state<P>& s_;
+    ingest<P> ingest_;
+};
+
+template <class P>
+class scheduler_role {
+public:
+    SLIPSTREAM_BOTH scheduler_role(const engine_memory<P>& m, const control_state<P>& s) : s_(s), scheduler_(m, s) {}
+
+    SLIPSTREAM_BOTH round_result round(typename P::team& team)
+    {
+        const command request = read_request<P>(s_, team);
+        if (request == command::abort) return end(team);
+        if (request == command::park) scheduler_.stop_dispatch();
+        // Read before the step: if ingest was dry then, a step that finds nothing leaves nothing behind.
+        const auto phase = static_cast<ingest_phase>(
+            team.broadcast(team.leader() ? P::load(edge::A9_phase, *s_.ingest_phase, order::acquire, scope::block) : 0u));
+        team.sync();
+        const bool busy = scheduler_.step(team);
+        const bool parked = request == command::park && scheduler_.workers_idle();
+        const bool drained = request == command::drain && phase == ingest_phase::dry && !busy && scheduler_.window_empty();
+        if (parked || drained) {
+            scheduler_.dismiss_workers(team);
+            return end(team);
+        }
+        return busy ? round_result::busy : round_result::idle;
+    }
+
+private:
+    SLIPSTREAM_BOTH round_result end(typename P::team& team)
+    {
+        team.sync();
+        if (team.leader())
+            P::store(edge::R9_phase, *s_.schedule_phase, static_cast<u32>(schedule_phase::finished), order::release,
+                     scope::block);
+        return round_result::finished;
+    }
+
+    const control_state<P>& s_;
+    scheduler<P> scheduler_;
+};
+
+template <class P>
+class notifier_role {
+public:
+    SLIPSTREAM_BOTH notifier_role(const engine_memory<P>& m, const control_state<P>& s, u64 residency_ns)
+        : s_(s), notifier_(m, s, residency_ns)
+    {
+    }
+
+    SLIPSTREAM_BOTH round_result round(typename P::team& team)
+    {
+        const u32 phase = team.broadcast(
+            team.leader() ? P::load(edge::A9_phase, *s_.schedule_phase, order::acquire, scope::block) : 0u);
+        team.sync();
+        const bool busy = notifier_.step(team);
+        if (!busy && phase == static_cast<u32>(schedule_phase::finished)) return round_result::finished;
+        return busy ? round_result::busy : round_result::idle;
+    }
+
+private:
+    const control_state<P>& s_;
+    notifier<P> notifier_;
+};
+
+/// Before the roles start, by one lane: everybody is running again.
+template <class P>
+SLIPSTREAM_BOTH void reset_phases(const engine_memory<P>& m, const control_state<P>& s)
+{
+    P::store(edge::P5_self, *s.request, static_cast<u32>(command::run), order::relaxed, scope::block);
+    P::store(edge::P5_self, *s.ingest_phase, static_cast<u32>(ingest_phase::running), order::relaxed, scope::block);
+    P::store(edge::P5_self, *s.schedule_phase, static_cast<u32>(schedule_phase::running), order::relaxed, scope::block);
+    P::store(edge::P1_stop, *m.stop, static_cast<u32>(stop_level::none), order::relaxed, scope::device);
+}
+
+/// All slots and pool blocks are free; called once, before the first launch, on zeroed memory.
+template <class P>
+void initialise(const engine_memory<P>& m, const control_state<P>& s)
+{
+    typename P::team team;
+    queue_producer<P, u32, edge::R2_slot_freed, edge::A2_slot_taken> free(s.free_queue);
+    for (u32 slot = 0; slot < m.n.window; ++slot) P::set(s.first_block[slot], no_block);
+    for (u32 slot = 0; slot < m.n.window_used; ++slot) free.put(team, slot);
+    free.publish(team);
+    for (u32 b = 0; b < m.n.pool_blocks; ++b) s.pool_free[b] = b;
+    *s.pool_free_count = m.n.pool_blocks;
+}
+
+} // namespace slipstream::device

@@ -1,0 +1,195 @@
+// The CUDA platform: the one file with PTX. Orders and scopes must be compile-time constants at every call.
+//
+// Why PTX: `.v4.u32` counts as four accesses and libcu++'s 16-byte atomic_ref does not assemble, so the 16-byte access is
+// spelled here; and libcu++'s fences do not say which instruction they become, which is what this file is about.
+//   relaxed load/store   one LDG/STG, no cache invalidation: the only operation to poll with (gpu scope)
+//   acquire load         LDG + CCTL.IVALL: invalidates the SM's whole L1
+//   release store        MEMBAR + ST      fence acq_rel   MEMBAR + CCTL.IVALL; never __threadfence(), which is the SC form
+#pragma once
+#include "device/platform.hpp"
+
+namespace slipstream::device {
+
+struct cuda_platform {
+    template <class T> using word = abi::word<T>;
+    template <class T> using cell = abi::cell<T>;
+    using chunk_word = abi::chunk_word;
+
+#define SLIPSTREAM_LOAD(instruction, type, constraint)                                                                 \
+    asm volatile(instruction " %0, [%1];" : "=" constraint(value) : "l"(&w.raw) : "memory")
+
+    template <class T> __device__ static __forceinline__ T load(edge, const word<T>& w, order o, scope s)
+    {
+        T value;
+        if constexpr (sizeof(T) == 4) {
+            if (o == order::relaxed) {
+                if (s == scope::block) SLIPSTREAM_LOAD("ld.relaxed.cta.u32", T, "r");
+                else if (s == scope::device) SLIPSTREAM_LOAD("ld.relaxed.gpu.u32", T, "r");
+                else SLIPSTREAM_LOAD("ld.relaxed.sys.u32", T, "r");
+            } else {
+                if (s == scope::block) SLIPSTREAM_LOAD("ld.acquire.cta.u32", T, "r");
+                else if (s == scope::device) SLIPSTREAM_LOAD("ld.acquire.gpu.u32", T, "r");
+                else SLIPSTREAM_LOAD("ld.acquire.sys.u32", T, "r");
+            }
+        } else {
+            if (o == order::relaxed) {
+                if (s == scope::block) SLIPSTREAM_LOAD("ld.relaxed.cta.u64", T, "l");
+                else if (s == scope::device) SLIPSTREAM_LOAD("ld.relaxed.gpu.u64", T, "l");
+                else SLIPSTREAM_LOAD("ld.relaxed.sys.u64", T, "l");
+            } else {
+                if (s == scope::block) SLIPSTREAM_LOAD("ld.acquire.cta.u64", T, "l");
+                else if (s == scope::device) SLIPSTREAM_LOAD("ld.acquire.gpu.u64", T, "l");
+                else SLIPSTREAM_LOAD("ld.acquire.sys.u64", T, "l");
+            }
+        }
+        return value;
+    }
+#undef SLIPSTREAM_LOAD
+
+#define SLIPSTREAM_STORE(instruction, constraint)                                                                      \
+    asm volatile(instruction " [%0], %1;" ::"l"(&w.raw), constraint(value) : "memory")
+
+    template <class T> __device__ static __forceinline__ void store(edge, word<T>& w, T value, order o, scope s)
+    {
+        if constexpr (sizeof(T) == 4) {
+            if (o == order::relaxed) {
+                if (s == scope::block) SLIPSTREAM_STORE("st.relaxed.cta.u32", "r");
+                else if (s == scope::device) SLIPSTREAM_STORE("st.relaxed.gpu.u32", "r");
+                else SLIPSTREAM_STORE("st.relaxed.sys.u32", "r");
+            } else {
+                if (s == scope::block) SLIPSTREAM_STORE("st.release.cta.u32", "r");
+                else if (s == scope::device) SLIPSTREAM_STORE("st.release.gpu.u32", "r");
+                else SLIPSTREAM_STORE("st.release.sys.u32", "r");
+            }
+        } else {
+            if (o == order::relaxed) {
+                if (s == scope::block) SLIPSTREAM_STORE("st.relaxed.cta.u64", "l");
+                else if (s == scope::device) SLIPSTREAM_STORE("st.relaxed.gpu.u64", "l");
+                else SLIPSTREAM_STORE("st.relaxed.sys.u64", "l");
+            } else {
+                if (s == scope::block) SLIPSTREAM_STORE("st.release.cta.u64", "l");
+                else if (s == scope::device) SLIPSTREAM_STORE("st.release.gpu.u64", "l");
+                else SLIPSTREAM_STORE("st.release.sys.u64", "l");
+            }
+        }
+    }
+#undef SLIPSTREAM_STORE
+
+    __device__ static __forceinline__ u32 fetch_add(edge, word<u32>& w, u32 value, order, scope)
+    {
+        // Only relaxed, device scope is used (tickets).
+        u32 before;
+        asm volatile("atom.relaxed.gpu.global.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(&w.raw), "r"(value) : "memory");
+        return before;
+    }
+
+    // sm_90 has the 16-byte access as one operation. Below (compute_80 PTX) a 16-byte vector access is what the hardware
+    // does in one transaction; the tag in the last word guards it, as on the host.
+    __device__ static __forceinline__ abi::chunk load(edge, const chunk_word& c, order o, scope s)
+    {
+        abi::chunk out;
+#if __CUDA_ARCH__ >= 900
+#define SLIPSTREAM_LOAD128(instruction)                                                                                \
+    asm volatile("{\n\t.reg .b128 v;\n\t.reg .b64 lo, hi;\n\t" instruction " v, [%4];\n\tmov.b128 {lo, hi}, v;\n\t"    \
+                 "mov.b64 {%0, %1}, lo;\n\tmov.b64 {%2, %3}, hi;\n\t}"                                                 \
+                 : "=r"(out.w[0]), "=r"(out.w[1]), "=r"(out.w[2]), "=r"(out.w[3])                                      \
+                 : "l"(&c.raw)                                                                                         \
+                 : "memory")
+        if (o == order::relaxed) {
+            if (s == scope::system) SLIPSTREAM_LOAD128("ld.relaxed.sys.global.b128");
+            else SLIPSTREAM_LOAD128("ld.relaxed.gpu.global.b128");
+        } else {
+            if (s == scope::system) SLIPSTREAM_LOAD128("ld.acquire.sys.global.b128");
+            else SLIPSTREAM_LOAD128("ld.acquire.gpu.global.b128");
+        }
+#undef SLIPSTREAM_LOAD128
+#else
+        asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(out.w[0]), "=r"(out.w[1]), "=r"(out.w[2]), "=r"(out.w[3])
+                     : "l"(&c.raw)
+                     : "memory");
+        if (o != order::relaxed) {
+            if (s == scope::system) asm volatile("fence.acq_rel.sys;" ::: "memory");
+            else asm volatile("fence.acq_rel.gpu;" ::: "memory");
+        }
+#endif
+        return out;
+    }
+
+    __device__ static __forceinline__ void store(edge, chunk_word& c, const abi::chunk& v, order, scope s)
+    {
+        // Only relaxed chunk stores are used on the device: a fence stands before them.
+#if __CUDA_ARCH__ >= 900
+#define SLIPSTREAM_STORE128(instruction)                                                                               \
+    asm volatile("{\n\t.reg .b128 v;\n\t.reg .b64 lo, hi;\n\tmov.b64 lo, {%1, %2};\n\tmov.b64 hi, {%3, %4};\n\t"       \
+                 "mov.b128 v, {lo, hi};\n\t" instruction " [%0], v;\n\t}" ::"l"(&c.raw),                               \
+                 "r"(v.w[0]), "r"(v.w[1]), "r"(v.w[2]), "r"(v.w[3])                                                    \
+                 : "memory")
+        if (s == scope::system) SLIPSTREAM_STORE128("st.relaxed.sys.global.b128");
+        else SLIPSTREAM_STORE128("st.relaxed.gpu.global.b128");
+#undef SLIPSTREAM_STORE128
+#else
+        (void)s;
+        asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(&c.raw), "r"(v.w[0]), "r"(v.w[1]), "r"(v.w[2]),
+                     "r"(v.w[3])
+                     : "memory");
+#endif
+    }
+
+    __device__ static __forceinline__ void fence(edge, order, scope s)
+    {
+        // acquire, release and acq_rel fences are one instruction sequence on this hardware.
+        if (s == scope::block) asm volatile("fence.acq_rel.cta;" ::: "memory");
+        else if (s == scope::device) asm volatile("fence.acq_rel.gpu;" ::: "memory");
+        else asm volatile("fence.acq_rel.sys;" ::: "memory");
+    }
+
+    template <class T> __device__ static __forceinline__ T get(const cell<T>& c) { return c.raw; }
+    template <class T> __device__ static __forceinline__ void set(cell<T>& c, T value) { c.raw = value; }
+
+    /// Polls are paced by their own round trip (300 to 1200 ns): sleeping would only add latency.
+    __device__ static __forceinline__ void pause(u32) {}
+
+    __device__ static __forceinline__ u64 clock_ns()
+    {
+        u64 now;
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+        return now;
+    }
+
+    /// A warp.
+    struct team {
+        __device__ static __forceinline__ u32 rank() { return threadIdx.x & 31; }
+        __device__ static constexpr u32 size() { return 32; }
+        __device__ static __forceinline__ bool leader() { return rank() == 0; }
+        __device__ static __forceinline__ void sync() { __syncwarp(); }
+        template <class Pred> __device__ static __forceinline__ u32 mask32(Pred pred)
+        {
+            __syncwarp();
+            const bool mine = pred(rank());
+            __syncwarp();
+            return __ballot_sync(0xffffffff, mine);
+        }
+        template <u32 N, class Load, class Pred>
+        __device__ static __forceinline__ void masks32(u32 (&masks)[N], Load load_item, Pred pred)
+        {
+            using value_type = decltype(load_item(0u));
+            value_type values[N];
+            __syncwarp();
+#pragma unroll
+            for (u32 n = 0; n < N; ++n) values[n] = load_item(32 * n + rank());
+#pragma unroll
+            for (u32 n = 0; n < N; ++n) masks[n] = __ballot_sync(0xffffffff, pred(32 * n + rank(), values[n]));
+            __syncwarp();
+        }
+        template <class T> __device__ static __forceinline__ T broadcast(T value)
+        {
+            return __shfl_sync(0xffffffff, value, 0);
+        }
+        __device__ static __forceinline__ bool any(bool value) { return __any_sync(0xffffffff, value); }
+        __device__ static __forceinline__ u32 reduce_min(u32 value) { return __reduce_min_sync(0xffffffff, value); }
+        __device__ static __forceinline__ u32 reduce_add(u32 value) { return __reduce_add_sync(0xffffffff, value); }
+    };
+};
+
+} // namespace slipstream::device

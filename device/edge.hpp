@@ -1,0 +1,74 @@
+// The list of synchronising edges: every atomic operation of the protocol names one of these.
+//
+// An edge R<n> -> A<n> is a release that some acquire pairs with; the headers that own the words say what becomes visible.
+// The model platform weakens an operation by its edge at run time, so this list is also the list of mutations. A word that
+// carries no other data (a counter whose value is the message) is marked with P<n>: relaxed at both ends, with the reason
+// at the place of use.
+#pragma once
+#include <cstdint>
+
+//       name             what the edge hands over
+#define SLIPSTREAM_EDGES(X)                                                                                            \
+    X(R0_ring_publish,    "submitter -> ingest: one 16-byte chunk of a message, and the host memory written before it") \
+    X(A0_ring_publish,    "ingest polls the chunk")                                                                     \
+    X(R1_ring_consumed,   "ingest -> submitter: ring slots may be overwritten")                                         \
+    X(A1_ring_consumed,   "submitter reads how far the ring was consumed")                                              \
+    X(R2_slot_freed,      "scheduler -> ingest: a window slot, its record and its pool blocks may be overwritten")      \
+    X(A2_slot_freed,      "ingest takes a free window slot")                                                            \
+    X(R2_slot_taken,      "ingest -> scheduler: the queue entry may be reused")                                         \
+    X(A2_slot_taken,      "scheduler looks for room in the free queue")                                                 \
+    X(R3_decoded,         "ingest -> scheduler: a window slot holds a whole decoded task")                              \
+    X(A3_decoded,         "scheduler takes a decoded task")                                                             \
+    X(R3_admitted,        "scheduler -> ingest: the queue entry may be reused")                                         \
+    X(A3_admitted,        "ingest looks for room in the decoded queue")                                                 \
+    X(R4A5_step_fence,     "scheduler, once a step: acquires the completions it saw, releases them and the records to workers")  \
+    X(R4_mail,            "scheduler stores the mail chunk")                                                            \
+    X(A4_mail,            "worker polls its mailbox")                                                                   \
+    X(A4_mail_fence,      "worker acquires after the poll that succeeded")                                              \
+    X(R5_done,            "worker -> scheduler: the body's writes precede its completion word")                         \
+    X(A5_done,            "scheduler polls the completion words")                                                       \
+    X(R6_retired,         "scheduler -> notifier: the completions acquired so far precede the retired entry")           \
+    X(A6_retired,         "notifier takes a retired entry")                                                             \
+    X(R6_notified,        "notifier -> scheduler: the queue entry may be reused")                                       \
+    X(A6_notified,        "scheduler looks for room in the retired queue")                                              \
+    X(R7_complete_fence,  "notifier -> host: the task's writes precede its completion bit")                             \
+    X(R7_failure,         "notifier stores a failure record, before the fence")                                         \
+    X(R7_complete,        "notifier stores a word of completion bits")                                                  \
+    X(R7_low_water,       "notifier stores the low-water mark")                                                         \
+    X(A7_complete,        "host reads a word of completion bits")                                                       \
+    X(A7_failure,         "host reads the failure records of what it knows to be complete")                             \
+    X(A7_low_water,       "host reads the low-water mark")                                                              \
+    X(R8_command,         "service -> notifier: what was published before the command is visible after it")             \
+    X(A8_command,         "notifier polls the command word")                                                            \
+    X(R9_phase,           "one control role -> another: change of phase, with all queue entries before it")             \
+    X(A9_phase,           "a control role reads the phase")                                                             \
+    X(P0_ticket,          "workers draw block numbers: the value is the message")                                       \
+    X(P1_stop,            "park or abort flag for ticket loops: only a hint to stop early")                             \
+    X(P2_heartbeat,       "counter for the watchdog: nothing is read through it")                                       \
+    X(P3_recorder,        "flight recorder: one 16-byte record, self-contained")                                        \
+    X(P4_status,          "failure code of a body: ordered by R5_done of the same worker")                              \
+    X(P5_self,            "a word read back by its only writer")
+
+namespace slipstream::device {
+
+enum class edge : std::uint8_t {
+#define SLIPSTREAM_EDGE_ENUM(name, text) name,
+    SLIPSTREAM_EDGES(SLIPSTREAM_EDGE_ENUM)
+#undef SLIPSTREAM_EDGE_ENUM
+    count
+};
+
+constexpr const char* edge_name(edge e)
+{
+    switch (e) {
+#define SLIPSTREAM_EDGE_NAME(name, text)                                                                               \
+    case edge::name:                                                                                                   \
+        return #name;
+        SLIPSTREAM_EDGES(SLIPSTREAM_EDGE_NAME)
+#undef SLIPSTREAM_EDGE_NAME
+    default:
+        return "?";
+    }
+}
+
+} // namespace slipstream::device

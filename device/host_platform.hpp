@@ -1,0 +1,168 @@
+// The host platform: std::threads and the C++ memory model. It is what a machine without a GPU runs, and what TSan checks.
+#pragma once
+#include "device/platform.hpp"
+#include <atomic>
+#include <chrono>
+#include <thread>
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define SLIPSTREAM_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SLIPSTREAM_TSAN 1
+#endif
+#endif
+
+namespace slipstream::device {
+
+/// Called before every atomic operation when set: a stress test injects delays here. Null in production.
+inline std::atomic<void (*)(edge)> host_delay_hook{nullptr};
+
+struct host_platform {
+    template <class T> using word = abi::word<T>;
+    template <class T> using cell = abi::cell<T>;
+    using chunk_word = abi::chunk_word;
+
+    static constexpr std::memory_order std_order(order o)
+    {
+        switch (o) {
+        case order::acquire: return std::memory_order_acquire;
+        case order::release: return std::memory_order_release;
+        case order::acq_rel: return std::memory_order_acq_rel;
+        default: return std::memory_order_relaxed;
+        }
+    }
+
+    // TSan does not understand fences: there, a load that a fence will follow acquires by itself and a store that a fence
+    // precedes releases by itself, so that TSan sees the edge the fence makes.
+#if SLIPSTREAM_TSAN
+    static constexpr order load_order(order) { return order::acquire; }
+    static constexpr order store_order(order) { return order::release; }
+#else
+    static constexpr order load_order(order o) { return o; }
+    static constexpr order store_order(order o) { return o; }
+#endif
+
+    static void hook(edge e)
+    {
+        if (auto* delay = host_delay_hook.load(std::memory_order_relaxed)) delay(e);
+    }
+
+    template <class T> static T load(edge e, const word<T>& w, order o, scope)
+    {
+        hook(e);
+        return std::atomic_ref<T>(const_cast<T&>(w.raw)).load(std_order(load_order(o)));
+    }
+
+    template <class T> static void store(edge e, word<T>& w, T value, order o, scope)
+    {
+        hook(e);
+        std::atomic_ref<T>(w.raw).store(value, std_order(store_order(o)));
+    }
+
+    template <class T> static T fetch_add(edge e, word<T>& w, T value, order o, scope)
+    {
+        hook(e);
+        return std::atomic_ref<T>(w.raw).fetch_add(value, std_order(o));
+    }
+
+    // 16 bytes: an aligned vector move is one access on every x86-64 with AVX (and crosses PCIe as one). Elsewhere, and
+    // under TSan, two words in an order that the tag in the last word makes safe: the slot is not written again before it
+    // was acknowledged, so a reader that sees the new tag sees the new rest.
+    static abi::chunk load(edge e, const chunk_word& c, order o, scope)
+    {
+        hook(e);
+        abi::chunk out;
+#if defined(__x86_64__) && !SLIPSTREAM_TSAN
+        (void)o; // x86 loads acquire
+        const __m128i v = _mm_load_si128(reinterpret_cast<const __m128i*>(&c.raw));
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(&out), v);
+#else
+        (void)o;
+        auto* halves = const_cast<u64*>(reinterpret_cast<const u64*>(&c.raw));
+        u64 value[2];
+        value[1] = std::atomic_ref<u64>(halves[1]).load(std::memory_order_acquire);
+        value[0] = std::atomic_ref<u64>(halves[0]).load(std::memory_order_relaxed);
+        __builtin_memcpy(&out, value, sizeof out);
+#endif
+        return out;
+    }
+
+    static void store(edge e, chunk_word& c, const abi::chunk& value, order o, scope)
+    {
+        hook(e);
+        (void)o; // x86 stores release; the other path always does
+#if defined(__x86_64__) && !SLIPSTREAM_TSAN
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        _mm_store_si128(reinterpret_cast<__m128i*>(&c.raw), _mm_loadu_si128(reinterpret_cast<const __m128i*>(&value)));
+#else
+        u64 halves_in[2];
+        __builtin_memcpy(halves_in, &value, sizeof value);
+        auto* halves = reinterpret_cast<u64*>(&c.raw);
+        std::atomic_ref<u64>(halves[0]).store(halves_in[0], std::memory_order_relaxed);
+        std::atomic_ref<u64>(halves[1]).store(halves_in[1], std::memory_order_release);
+#endif
+    }
+
+    static void fence(edge e, order o, scope)
+    {
+        hook(e);
+#if !SLIPSTREAM_TSAN
+        std::atomic_thread_fence(std_order(o));
+#else
+        (void)o;
+#endif
+    }
+
+    template <class T> static T get(const cell<T>& c) { return c.raw; }
+    template <class T> static void set(cell<T>& c, T value) { c.raw = value; }
+
+    /// Spin briefly, then give the core away: workers outnumber cores on the machines this platform runs on.
+    static void pause(u32 attempt)
+    {
+        if (attempt < 16) {
+#if defined(__x86_64__)
+            _mm_pause();
+#endif
+        } else if (attempt < 64) {
+            std::this_thread::yield();
+        } else {
+            std::this_thread::sleep_for(std::chrono::microseconds(attempt < 256 ? 20 : 100));
+        }
+    }
+
+    static u64 clock_ns()
+    {
+        return static_cast<u64>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                    std::chrono::steady_clock::now().time_since_epoch())
+                                    .count());
+    }
+
+    /// A team of one lane: every collective is the identity.
+    struct team {
+        static constexpr u32 rank() { return 0; }
+        static constexpr u32 size() { return 1; }
+        static constexpr bool leader() { return true; }
+        static void sync() {}
+        template <class Pred> static u32 mask32(Pred pred)
+        {
+            u32 mask = 0;
+            for (u32 k = 0; k < 32; ++k) mask |= static_cast<u32>(static_cast<bool>(pred(k))) << k;
+            return mask;
+        }
+        template <u32 N, class Load, class Pred> static void masks32(u32 (&masks)[N], Load load, Pred pred)
+        {
+            for (u32 n = 0; n < N; ++n)
+                masks[n] = mask32([&](u32 k) { return pred(32 * n + k, load(32 * n + k)); });
+        }
+        template <class T> static T broadcast(T value) { return value; }
+        static bool any(bool value) { return value; }
+        static u32 reduce_min(u32 value) { return value; }
+        static u32 reduce_add(u32 value) { return value; }
+    };
+};
+
+} // namespace slipstream::device

@@ -1,0 +1,335 @@
+// The ingest role: takes messages from the pinned rings and decodes them straight into window slots.
+//
+// Chunks are polled and fetched by one team-wide load (8 slots at a time on a warp): one PCIe round trip, no head index, no
+// doorbell. A message is decoded chunk by chunk as it arrives, so a message longer than its ring streams through it. The
+// decoded task is never copied again: accesses go into the window, the rebuilt task struct into the slot's record.
+//
+// STATES  of a ring (ring_progress.stage)
+//   header  at a slot boundary, nothing held -> entries (slot and pool blocks taken together, or none: no hold and wait)
+//   entries -> scalars -> gate                by the chunks of the message
+//   gate    -> header                         once every task its `after` entries name has been handed to the scheduler;
+//                                             the decoded queue is first in, first out, so handed over = admitted earlier
+// Only the ring whose gate is shut waits. A waiting ring holds one slot and at most entries_max pool blocks: the window has
+// more slots than rings and the pool more blocks than all rings together can hold while waiting (checked by the host).
+//
+// EDGES  A0 (ring chunk, acquire at system scope: host memory written before submit is visible to the task)
+//        R1 (consumed: the chunks were read, they may be overwritten) · A2 (slot free) · R3 (slot decoded)
+#pragma once
+#include "device/layout.hpp"
+
+namespace slipstream::device {
+
+template <class P>
+class ingest {
+public:
+    using team_type = typename P::team;
+
+    SLIPSTREAM_BOTH ingest(const engine_memory<P>& memory, const control_state<P>& state)
+        : m_(memory), s_(state), free_(state.free_queue), decoded_(state.decoded_queue)
+    {
+    }
+
+    /// Polls every ring once. Returns true when something was taken.
+    SLIPSTREAM_BOTH bool step(team_type& team)
+    {
+        bool progress = false;
+        starved_ = false;
+        for (u32 r = 0; r < m_.n.rings; ++r) progress |= poll(team, r);
+        decoded_.publish(team);
+        return progress;
+    }
+
+    /// After a step that took nothing: true when no ring holds a message, in part or whole. What the drain command waits for.
+    SLIPSTREAM_BOTH bool rings_empty() const
+    {
+        if (starved_) return false;
+        for (u32 r = 0; r < m_.n.rings; ++r)
+            if (s_.progress[r].stage != stage_header) return false;
+        return true;
+    }
+
+private:
+    enum stage_name : u32 { stage_header, stage_entries, stage_second_half, stage_scalars, stage_gate };
+
+    SLIPSTREAM_BOTH bool poll(team_type& team, u32 r)
+    {
+        ring_progress rp = s_.progress[r];
+        bool progress = false;
+        if (rp.stage == stage_gate) {
+            progress = pass_gate(team, rp);
+        } else {
+            const u32 slots = fetch(team, rp, r);
+            for (u32 k = 0; k < slots; ++k) {
+                if (!take_slot(team, rp, r, k)) {
+                    starved_ = true;
+                    break;
+                }
+                progress = true;
+                if (rp.stage == stage_gate && !pass_gate(team, rp)) break;
+            }
+        }
+        // The submitter is told every quarter ring, and at once when the ring runs dry.
+        if (rp.position != rp.published && (!progress || 4 * (rp.position - rp.published) >= m_.n.ring_slots)) {
+            team.sync();
+            if (team.leader())
+                P::store(edge::R1_ring_consumed, m_.ring_pages[r].consumed, rp.position, order::release, scope::system);
+            rp.published = rp.position;
+        }
+        team.sync();
+        if (team.leader()) s_.progress[r] = rp;
+        team.sync();
+        return progress;
+    }
+
+    /// Loads up to staged_slots slots and returns how many from the head on are complete.
+    SLIPSTREAM_BOTH u32 fetch(team_type& team, const ring_progress& rp, u32 r)
+    {
+        constexpr u32 chunks = control_state<P>::staged_slots * abi::slot_chunks;
+        const u32 limit = m_.n.ring_slots < control_state<P>::staged_slots ? m_.n.ring_slots * abi::slot_chunks : chunks;
+        ring_slot<P>* const ring = m_.rings + static_cast<u64>(r) * m_.n.ring_slots;
+        u32 bad = limit;
+        for (u32 c = team.rank(); c < limit; c += team.size()) {
+            const u64 position = rp.position + c / abi::slot_chunks;
+            const abi::chunk chunk = P::load(edge::A0_ring_publish,
+                                             ring[position % m_.n.ring_slots].chunks[c % abi::slot_chunks], order::acquire,
+                                             scope::system);
+            if (chunk.w[3] != abi::lap_tag(position, m_.n.ring_slots)) {
+                bad = c;
+                break; // later chunks of this lane cannot be part of the prefix
+            }
+            for (u32 i = 0; i < 4; ++i) s_.staged[4 * c + i] = chunk.w[i];
+        }
+        const u32 slots = team.reduce_min(bad) / abi::slot_chunks;
+        team.sync();
+        return slots;
+    }
+
+    /// Decodes one staged ring slot. False: nothing was taken, for want of a window slot or pool blocks.
+    SLIPSTREAM_BOTH bool take_slot(team_type& team, ring_progress& rp, u32 r, u32 k)
+    {
+        u32 c = 0;
+        const u32* const words = s_.staged + 16 * k;
+        if (rp.stage == stage_header) {
+            const abi::chunk first{{words[0], words[1], words[2], 0}};
+            if (!begin(team, rp, r, abi::message_header::decode(first))) return false;
+            c = 1;
+        }
+        for (; c < abi::slot_chunks && rp.stage != stage_gate; ++c) take_chunk(team, rp, words + 4 * c);
+        ++rp.position;
+        return true;
+    }
+
+    SLIPSTREAM_BOTH bool begin(team_type& team, ring_progress& rp, u32 r, const abi::message_header& h)
+    {
+        const u32 blocks_needed
+            = h.entries > inline_accesses ? (h.entries - inline_accesses + pool_block_entries - 1) / pool_block_entries : 0;
+        // Freed slots bring their pool blocks back; take all there are before giving up.
+        reclaim(team);
+        if (held() == no_slot || *s_.pool_free_count < blocks_needed) return false;
+        const u32 slot = held();
+        u32 chain = no_block;
+        const u32 left = *s_.pool_free_count - blocks_needed;
+        team.sync(); // all lanes have read what the leader changes now
+        if (team.leader()) {
+            for (u32 b = 0; b < blocks_needed; ++b) {
+                const u32 block = s_.pool_free[left + b];
+                P::set(m_.pool[block].next, chain);
+                chain = block;
+            }
+            *s_.pool_free_count = left;
+            *s_.held_slot = 0;
+        }
+        chain = team.broadcast(chain);
+        rp.stage = h.entries ? stage_entries : h.scalars ? stage_scalars : stage_gate;
+        rp.slot = slot;
+        rp.entries_left = h.entries;
+        rp.scalars_left = h.scalars;
+        rp.entry = rp.member = rp.scalar = 0;
+        rp.type = h.type;
+        rp.last_block = chain;
+        if (team.leader()) {
+            task_record<P>& record = m_.records[slot];
+            P::set(record.type, h.type);
+            P::set(record.blocks, h.blocks);
+            P::set(record.ring, r);
+            P::set(record.position, rp.messages);
+            P::store(edge::P0_ticket, record.next_block, 0u, order::relaxed, scope::device);
+            P::store(edge::P4_status, record.status, 0u, order::relaxed, scope::device);
+            P::set(s_.task_id[slot], static_cast<u64>(r) << 56 | rp.messages);
+            P::set(s_.blocks[slot], h.blocks);
+            P::set(s_.counts[slot], h.entries | h.flags << 16);
+            P::set(s_.first_block[slot], chain);
+        }
+        team.sync();
+        return true;
+    }
+
+    /// Moves freed slots out of the free queue and their pool blocks back onto the stack.
+    SLIPSTREAM_BOTH void reclaim(team_type& team)
+    {
+        // One slot is kept in hand; the rest wait in the queue, their blocks with them, until somebody needs them.
+        if (held() != no_slot || free_.available(team) == 0) return;
+        const u32 slot = free_.pop();
+        u32 block = P::get(s_.first_block[slot]);
+        u32 top = *s_.pool_free_count;
+        team.sync();
+        while (block != no_block) {
+            const u32 next = P::get(m_.pool[block].next);
+            if (team.leader()) s_.pool_free[top] = block;
+            ++top;
+            block = next;
+        }
+        team.sync();
+        if (team.leader()) {
+            *s_.pool_free_count = top;
+            *s_.held_slot = slot + 1;
+            P::set(s_.first_block[slot], no_block);
+        }
+        team.sync();
+        free_.release(team);
+    }
+
+    /// The free slot in hand, which survives a park, or no_slot.
+    SLIPSTREAM_BOTH u32 held() const { return *s_.held_slot ? *s_.held_slot - 1 : no_slot; }
+
+    SLIPSTREAM_BOTH void take_chunk(team_type& team, ring_progress& rp, const u32* w)
+    {
+        switch (rp.stage) {
+        case stage_entries:
+            if (w[0] & abi::handle_bit) {
+                for (u32 i = 0; i < 3 && rp.entries_left && (w[i] & abi::handle_bit); ++i) take_handle(team, rp, w[i]);
+            } else if (abi::kind_of(w[0]) == abi::entry_kind::rect || abi::kind_of(w[0]) == abi::entry_kind::long_range) {
+                for (u32 i = 0; i < 3; ++i) rp.half[i] = w[i];
+                rp.stage = stage_second_half;
+                return;
+            } else if (abi::kind_of(w[0]) == abi::entry_kind::after) {
+                store_entry(team, rp, abi::access_entry::after(w[0] & 0xff, w[1] | static_cast<u64>(w[2]) << 32));
+            } else {
+                take_access(team, rp, w, 0, 0, false);
+            }
+            break;
+        case stage_second_half: {
+            const bool rect = abi::kind_of(rp.half[0]) == abi::entry_kind::rect;
+            rp.stage = stage_entries;
+            take_access(team, rp, rp.half, w[0], w[1], rect);
+            break;
+        }
+        case stage_scalars: {
+            const abi::task_type& type = m_.types[rp.type];
+            for (u32 i = 0; i < 3 && rp.scalars_left; ++i, --rp.scalars_left, ++rp.scalar)
+                if (team.leader() && rp.scalar < type.scalars)
+                    P::set(m_.records[rp.slot].words[type.scalar_offset[rp.scalar]], w[i]);
+            break;
+        }
+        default: break;
+        }
+        if (rp.stage == stage_entries && rp.entries_left == 0) rp.stage = stage_scalars;
+        if (rp.stage == stage_scalars && rp.scalars_left == 0) rp.stage = stage_gate;
+    }
+
+    SLIPSTREAM_BOTH void take_handle(team_type& team, ring_progress& rp, u32 w)
+    {
+        const u32 index = w & abi::handle_index_mask;
+        const abi::handle_entry h = handle(team, index);
+        const abi::access_mode mode = abi::mode_of(w);
+        store_member(team, rp, h.address, h.bytes, index + 1, h.rows ? h.rows : 1, h.pitch);
+        store_entry(team, rp,
+                    h.rows ? abi::access_entry::rect(mode, h.address, h.bytes, h.rows, h.pitch)
+                           : abi::access_entry::range(mode, h.address, h.bytes));
+    }
+
+    /// A registered handle. Handles never change, so the device keeps those it has met and reads the host's table (a PCIe
+    /// round trip) once for each.
+    SLIPSTREAM_BOTH abi::handle_entry handle(team_type& team, u32 index)
+    {
+        abi::handle_entry h = m_.handle_cache[index];
+        if (h.address == 0) {
+            h = m_.handles[index];
+            team.sync();
+            if (team.leader()) m_.handle_cache[index] = h;
+            team.sync();
+        }
+        return h;
+    }
+
+    /// A raw access: `extra` and `pitch` come from the second chunk.
+    SLIPSTREAM_BOTH void take_access(team_type& team, ring_progress& rp, const u32* w, u32 extra, u32 pitch, bool rect)
+    {
+        const u64 address = w[1] | static_cast<u64>(w[0] & ((1u << 25) - 1)) << 32;
+        const abi::access_mode mode = abi::mode_of(w[0]);
+        if (rect) {
+            store_member(team, rp, address, w[2], 0, extra, pitch);
+            store_entry(team, rp, abi::access_entry::rect(mode, address, w[2], extra, pitch));
+        } else {
+            const u64 bytes = w[2] | static_cast<u64>(extra) << 32;
+            store_member(team, rp, address, bytes, 0, 1, 0);
+            store_entry(team, rp, abi::access_entry::range(mode, address, bytes));
+        }
+    }
+
+    /// The first accesses of a message are the typed members of the task struct: put pointer and size back in their place.
+    SLIPSTREAM_BOTH void store_member(team_type& team, ring_progress& rp, u64 address, u64 bytes, u32 handle_plus_one,
+                                      u32 rows, u32 pitch)
+    {
+        const abi::task_type& type = m_.types[rp.type];
+        if (rp.member < type.members && team.leader()) {
+            const u32 at = type.member_offset[rp.member];
+            const u64 tail = bytes | static_cast<u64>(handle_plus_one) << 40;
+            auto* const words = m_.records[rp.slot].words;
+            P::set(words[at], static_cast<u32>(address));
+            P::set(words[at + 1], static_cast<u32>(address >> 32));
+            P::set(words[at + 2], static_cast<u32>(tail));
+            P::set(words[at + 3], static_cast<u32>(tail >> 32));
+            if (type.rect_mask >> rp.member & 1) {
+                P::set(words[at + 4], rows);
+                P::set(words[at + 5], pitch);
+            }
+        }
+        ++rp.member;
+    }
+
+    SLIPSTREAM_BOTH void store_entry(team_type& team, ring_progress& rp, const abi::access_entry& entry)
+    {
+        if (rp.entry < inline_accesses) {
+            if (team.leader()) P::set(s_.accesses[rp.entry * m_.n.window + rp.slot], entry);
+        } else {
+            const u32 at = (rp.entry - inline_accesses) % pool_block_entries;
+            if (at == 0 && rp.entry != inline_accesses) rp.last_block = P::get(m_.pool[rp.last_block].next);
+            if (team.leader()) P::set(m_.pool[rp.last_block].entries[at], entry);
+        }
+        ++rp.entry;
+        --rp.entries_left;
+    }
+
+    /// Hands the decoded task over once everything its `after` entries name was handed over before.
+    SLIPSTREAM_BOTH bool pass_gate(team_type& team, ring_progress& rp)
+    {
+        team.sync();
+        u32 block = P::get(s_.first_block[rp.slot]);
+        const u32 entries = rp.entry;
+        for (u32 e = 0; e < entries; ++e) {
+            const u32 at = (e - inline_accesses) % pool_block_entries;
+            if (e > inline_accesses && at == 0) block = P::get(m_.pool[block].next);
+            const abi::access_entry entry = e < inline_accesses ? P::get(s_.accesses[e * m_.n.window + rp.slot])
+                                                                : P::get(m_.pool[block].entries[at]);
+            if (entry.kind() != abi::entry_kind::after) break; // `after` entries come first
+            // A ring's own progress is in rp while it is being polled; the others' is in memory.
+            const u32 ring = entry.after_ring();
+            const u64 handed_over = ring == static_cast<u32>(P::get(s_.task_id[rp.slot]) >> 56) ? rp.messages
+                                                                                                 : s_.progress[ring].messages;
+            if (entry.after_position() >= handed_over) return false;
+        }
+        decoded_.put(team, rp.slot); // never full: it has room for every window slot
+        ++rp.messages;
+        rp.stage = stage_header;
+        return true;
+    }
+
+    const engine_memory<P>& m_;
+    const control_state<P>& s_;
+    queue_consumer<P, u32, edge::A2_slot_freed, edge::R2_slot_taken> free_;
+    queue_producer<P, u32, edge::R3_decoded, edge::A3_admitted> decoded_;
+    bool starved_ = false; ///< a message waits for a window slot or pool blocks
+};
+
+} // namespace slipstream::device

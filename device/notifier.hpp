@@ -1,0 +1,142 @@
+// The notifier role: tells the host what is complete, and the kernel what the host commands.
+//
+// A submission's completion is one bit in its ring's map of completion_span bits, beside a low-water mark below which all
+// submissions are retired. Bits are never cleared: each lap of the map completes by the opposite value, so the word has one
+// writer and one meaning. The submitter stays less than a span ahead of the low-water mark.
+//
+// Releases to the host are batched: one system-scope fence for all entries of a round, then relaxed stores.
+//
+// OWNERS  this role alone writes complete bits, low_water, heartbeat, stop, request.
+// EDGES   A6 (retired entry) -> R7_fence (acq_rel, system) -> R7_complete, R7_low_water (relaxed behind the fence)
+//         A8 (command, acquire at system scope) -> R9 (request): what was published before `drain` is seen by ingest
+#pragma once
+#include "device/scheduler.hpp"
+
+namespace slipstream::device {
+
+/// The value a bit of lap `lap` has once its submission is retired; before, it is the other one.
+SLIPSTREAM_BOTH u32 complete_value(u64 position)
+{
+    return static_cast<u32>(position / completion_span & 1) ^ 1u;
+}
+
+template <class P>
+class notifier {
+public:
+    using team_type = typename P::team;
+
+    SLIPSTREAM_BOTH notifier(const engine_memory<P>& memory, const control_state<P>& state, u64 residency_ns)
+        : m_(memory), s_(state), retired_(state.retired_queue), leave_ns_(P::clock_ns() + residency_ns)
+    {
+    }
+
+    /// Publishes what was retired and looks for commands now and then. Returns true when it published something.
+    SLIPSTREAM_BOTH bool step(team_type& team)
+    {
+        const bool published = publish(team);
+        if (!published || ++rounds_ % 64 == 0) watch(team);
+        return published;
+    }
+
+private:
+    static constexpr u32 batch = 32;
+
+    SLIPSTREAM_BOTH bool publish(team_type& team)
+    {
+        const u32 available = retired_.available(team);
+        if (available == 0) return false;
+        const u32 count = available < batch ? available : batch;
+        u32 rings = 0;
+        report_failures(team, count);
+        if (team.leader()) P::fence(edge::R7_complete_fence, order::acq_rel, scope::system);
+        team.sync();
+        for (u32 i = 0; i < count; ++i) {
+            const retired_entry entry = retired_.pop();
+            rings |= 1u << entry.ring;
+            const u32 at = static_cast<u32>(entry.position % completion_span);
+            u32* const mirror = m_.complete_mirror + entry.ring * completion_words + at / 32;
+            if (team.leader()) {
+                const u32 bit = 1u << at % 32;
+                const u32 word = complete_value(entry.position) ? *mirror | bit : *mirror & ~bit;
+                *mirror = word;
+                P::store(edge::R7_complete, m_.complete_bits[entry.ring * completion_words + at / 32], word, order::relaxed,
+                         scope::system);
+            }
+        }
+        team.sync();
+        retired_.release(team);
+        for (u32 bits = rings; bits; bits &= bits - 1) advance(team, lowest_bit(bits));
+        return true;
+    }
+
+    /// Failure records go out before the fence, so that a host that sees a task complete also sees how.
+    SLIPSTREAM_BOTH void report_failures(team_type& team, u32 count)
+    {
+        if (!team.leader()) return;
+        for (u32 i = 0; i < count; ++i) {
+            const retired_entry entry = retired_.peek(i);
+            if (entry.status == 0) continue;
+            const u32 n = P::load(edge::P5_self, m_.page->failure_count, order::relaxed, scope::system);
+            P::store(edge::R7_failure, m_.page->failures[n % failures_kept],
+                     abi::chunk{{static_cast<u32>(entry.position), static_cast<u32>(entry.position >> 32), entry.ring, entry.status}},
+                     order::relaxed, scope::system);
+            P::store(edge::R7_failure, m_.page->failure_count, n + 1, order::relaxed, scope::system);
+        }
+    }
+
+    /// Moves a ring's low-water mark over everything complete.
+    SLIPSTREAM_BOTH void advance(team_type& team, u32 r)
+    {
+        const u64 before = s_.low_water[r];
+        u64 mark = before;
+        const u32* const mirror = m_.complete_mirror + r * completion_words;
+        for (;;) {
+            const u32 at = static_cast<u32>(mark % completion_span);
+            // Bits that are complete in this lap, from `at` on, as a run of ones from bit 0.
+            const u32 word = complete_value(mark) ? mirror[at / 32] : ~mirror[at / 32];
+            const u32 run = word >> at % 32;
+            const u32 ones = run == ~0u ? 32 : lowest_bit(~run);
+            const u32 room = 32 - at % 32;
+            mark += ones < room ? ones : room;
+            if (ones < room) break;
+            if (mark - before >= completion_span) break; // cannot happen: the submitter stays within the span
+        }
+        if (mark == before) return;
+        team.sync();
+        if (team.leader()) {
+            s_.low_water[r] = mark;
+            P::store(edge::R7_low_water, m_.ring_pages[r].low_water, mark, order::relaxed, scope::system);
+        }
+        team.sync();
+    }
+
+    /// Commands from the host, the residency limit, the heartbeat.
+    SLIPSTREAM_BOTH void watch(team_type& team)
+    {
+        if (team.leader()) {
+            u32 wanted = P::load(edge::A8_command, m_.page->command_word, order::acquire, scope::system);
+            if (wanted < static_cast<u32>(command::park) || wanted == static_cast<u32>(command::drain))
+                if (P::clock_ns() >= leave_ns_) wanted = static_cast<u32>(command::park);
+            if (wanted != request_ && request_ != static_cast<u32>(command::park)) {
+                request_ = wanted;
+                const auto level = wanted == static_cast<u32>(command::abort)  ? stop_level::abort
+                                   : wanted == static_cast<u32>(command::park) ? stop_level::park
+                                                                               : stop_level::none;
+                P::store(edge::P1_stop, *m_.stop, static_cast<u32>(level), order::relaxed, scope::device);
+                P::store(edge::R9_phase, *s_.request, wanted, order::release, scope::block);
+            }
+            P::store(edge::P2_heartbeat, m_.page->heartbeat, ++beats_, order::relaxed, scope::system);
+        }
+        team.sync();
+    }
+
+    const engine_memory<P>& m_;
+    const control_state<P>& s_;
+    queue_consumer<P, retired_entry, edge::A6_retired, edge::R6_notified> retired_;
+    u64 leave_ns_;
+    u32 rounds_ = 0;
+    u32 beats_ = 0;
+    u32 request_ = 0;
+};
+
+} // namespace slipstream::device

@@ -1,0 +1,52 @@
+// What a Platform is: the small set of operations every shared-state algorithm of Slipstream is written over.
+//
+// A Platform P provides
+//   P::word<T>, P::chunk_word, P::cell<T>   storage (abi::word / abi::chunk_word / abi::cell outside the model)
+//   P::load (edge, word, order, scope)      relaxed or acquire
+//   P::store(edge, word, value, order, scope)   relaxed or release
+//   P::fetch_add(edge, word, value, order, scope)
+//   P::load / P::store of a chunk_word      one 16-byte access, never torn
+//   P::fence(edge, order, scope)            acquire, release or acq_rel
+//   P::get(cell) / P::set(cell, value)      plain access: must be ordered by an edge (the model reports a race if not)
+//   P::pause(attempt)                       one step of a wait strategy; every loop around it has a stop check
+//   P::clock_ns()                           monotonic nanoseconds
+//   P::team                                 the lanes that run one role together (below)
+//
+// A team runs its role in single-program fashion: all lanes execute the same control flow, values that steer it are equal
+// on all lanes. Loops over data are written `for (i = rank; i < n; i += size)`. Collective operations:
+//   rank() size() leader()
+//   sync()                  lanes wait for each other; writes before it are visible to the team after it
+//   mask32(pred)            bit k = pred(k), k = 0..31, the same mask on every lane; a collective, implies sync()
+//   masks32<N>(load, pred)  N such masks, for items 32*n + k, with all loads issued before the first is looked at
+//   broadcast(value)        the leader's value on every lane
+//   any(pred), reduce_min(value), reduce_add(value)
+#pragma once
+#include "device/edge.hpp"
+#include <slipstream/abi/word.hpp>
+
+namespace slipstream::device {
+
+enum class order : u8 { relaxed, acquire, release, acq_rel };
+enum class scope : u8 { block, device, system };
+
+/// Number of set bits; portable between g++ and nvcc.
+SLIPSTREAM_BOTH u32 popcount(u32 mask)
+{
+#if defined(__CUDA_ARCH__)
+    return static_cast<u32>(__popc(mask));
+#else
+    return static_cast<u32>(__builtin_popcount(mask));
+#endif
+}
+
+/// Index of the lowest set bit; mask must not be 0.
+SLIPSTREAM_BOTH u32 lowest_bit(u32 mask)
+{
+#if defined(__CUDA_ARCH__)
+    return static_cast<u32>(__ffs(static_cast<int>(mask)) - 1);
+#else
+    return static_cast<u32>(__builtin_ctz(mask));
+#endif
+}
+
+} // namespace slipstream::device

@@ -1,0 +1,121 @@
+// A bounded single-producer single-consumer queue between two roles of the control block.
+//
+// LAYOUT  tail  word, counts entries ever pushed (wraps) · head  word, counts entries ever popped · entries[capacity]
+// OWNERS  tail, entries: the producer writes, the consumer reads · head: the consumer writes, the producer reads
+// STATES  entry i: empty (i >= tail) -> full (head <= i < tail) by the producer's publish -> empty by the consumer's release
+// EDGES   RPush (publish) pairs with APop: the entry, and everything the producer did before it
+//         RPop (release) pairs with APush: the consumer is done with the entry, it may be overwritten
+// Both counters live in the control block's fast memory, so every edge has block scope: no L2 round trip.
+#pragma once
+#include "device/platform.hpp"
+
+namespace slipstream::device {
+
+template <class P, class T>
+struct queue_storage {
+    typename P::template word<u32>* tail;
+    typename P::template word<u32>* head;
+    typename P::template cell<T>* entries;
+    u32 capacity; ///< power of two
+
+    template <class Carver>
+    SLIPSTREAM_BOTH void bind(Carver& carver, u32 capacity_)
+    {
+        capacity = capacity_;
+        tail = carver.template take<typename P::template word<u32>>(1);
+        head = carver.template take<typename P::template word<u32>>(1);
+        entries = carver.template take<typename P::template cell<T>>(capacity_);
+    }
+};
+
+/// The pushing end. One role owns it; only the leader of the role's team stores.
+template <class P, class T, edge RPush, edge APush>
+class queue_producer {
+public:
+    SLIPSTREAM_BOTH explicit queue_producer(const queue_storage<P, T>& q)
+        : q_(q), tail_(P::load(edge::P5_self, *q.tail, order::relaxed, scope::block)), published_(tail_), head_seen_(tail_ - q.capacity)
+    {
+    }
+
+    /// Free entries, at least; looks at the consumer's counter only when the last look is used up.
+    SLIPSTREAM_BOTH u32 room(typename P::team& team)
+    {
+        if (tail_ - head_seen_ == q_.capacity)
+            head_seen_ = team.broadcast(team.leader() ? P::load(APush, *q_.head, order::acquire, scope::block) : 0u);
+        return q_.capacity - (tail_ - head_seen_);
+    }
+
+    /// Writes an entry without showing it. There must be room. All lanes call it; the leader writes.
+    SLIPSTREAM_BOTH void put(typename P::team& team, const T& value)
+    {
+        if (team.leader()) P::set(q_.entries[tail_ & (q_.capacity - 1)], value);
+        ++tail_;
+    }
+
+    /// Shows all entries put so far.
+    SLIPSTREAM_BOTH void publish(typename P::team& team)
+    {
+        if (published_ == tail_) return;
+        team.sync();
+        if (team.leader()) P::store(RPush, *q_.tail, tail_, order::release, scope::block);
+        published_ = tail_;
+    }
+
+    SLIPSTREAM_BOTH void push(typename P::team& team, const T& value)
+    {
+        put(team, value);
+        publish(team);
+    }
+
+private:
+    const queue_storage<P, T>& q_;
+    u32 tail_;
+    u32 published_;
+    u32 head_seen_;
+};
+
+/// The popping end. One role owns it.
+template <class P, class T, edge APop, edge RPop>
+class queue_consumer {
+public:
+    SLIPSTREAM_BOTH explicit queue_consumer(const queue_storage<P, T>& q)
+        : q_(q), head_(P::load(edge::P5_self, *q.head, order::relaxed, scope::block)), released_(head_), tail_seen_(head_)
+    {
+    }
+
+    /// Entries that may be read; looks at the producer's counter only when none is known.
+    SLIPSTREAM_BOTH u32 available(typename P::team& team)
+    {
+        if (tail_seen_ == head_) {
+            tail_seen_ = team.broadcast(team.leader() ? P::load(APop, *q_.tail, order::acquire, scope::block) : 0u);
+            team.sync();
+        }
+        return tail_seen_ - head_;
+    }
+
+    /// The next entry; available() must be positive. The entry stays the consumer's until release().
+    SLIPSTREAM_BOTH T pop()
+    {
+        return P::get(q_.entries[head_++ & (q_.capacity - 1)]);
+    }
+
+    /// The entry `ahead` places behind the next one; ahead < available().
+    SLIPSTREAM_BOTH T peek(u32 ahead) const { return P::get(q_.entries[(head_ + ahead) & (q_.capacity - 1)]); }
+
+    /// Gives the popped entries back to the producer.
+    SLIPSTREAM_BOTH void release(typename P::team& team)
+    {
+        if (released_ == head_) return;
+        team.sync();
+        if (team.leader()) P::store(RPop, *q_.head, head_, order::release, scope::block);
+        released_ = head_;
+    }
+
+private:
+    const queue_storage<P, T>& q_;
+    u32 head_;
+    u32 released_;
+    u32 tail_seen_;
+};
+
+} // namespace slipstream::device

@@ -1,0 +1,129 @@
+// The worker's side of the mailbox: wait for mail, draw tickets, answer. Bodies are run by the caller.
+//
+// The functions here are called by one lane of the worker (thread 0 on the GPU); the platform's kernel spreads what they
+// return to the block and puts a block barrier before answer(), so that every thread's writes precede the release.
+//
+// COST per mail: polls of one L2 line (relaxed, no invalidation), one acquire fence (it invalidates the SM's L1, so it stands
+// outside the poll), one recorder store to pinned memory, one release store. No atomic unless the task has more blocks than
+// there are workers.
+//
+// OWNERS  worker w alone writes done[w] and recorder[w]; it alone reads mailbox[w].
+// EDGES   A4 (mail, relaxed poll) + A4_fence (acquire, device): the record, and all writes of the predecessors
+//         R5 (done, release, device): the body's writes
+#pragma once
+#include "device/scheduler.hpp"
+
+namespace slipstream::device {
+
+/// A 16-byte flight record: what this worker picked up last. Survives in pinned memory when the context does not.
+struct flight_record {
+    u32 ring_and_type; ///< ring << 16 | type, plus 1 << 31 so that a record is never 0
+    u32 position;      ///< low 32 bits
+    u32 block;
+    u32 place; ///< SM id << 16 | worker
+
+    SLIPSTREAM_BOTH abi::chunk encode() const { return {{ring_and_type, position, block, place}}; }
+    SLIPSTREAM_BOTH static flight_record decode(const abi::chunk& c) { return {c.w[0], c.w[1], c.w[2], c.w[3]}; }
+};
+
+template <class P>
+class worker_port {
+public:
+    SLIPSTREAM_BOTH worker_port(const engine_memory<P>& memory, u32 worker, u32 sm)
+        : m_(memory), worker_(worker), sm_(sm),
+          done_(P::load(edge::P5_self, m_.done[worker], order::relaxed, scope::device))
+    {
+    }
+
+    /// The next mail, or mail_leave when the engine is aborted. Waits; bounded by the stop word.
+    SLIPSTREAM_BOTH mail wait()
+    {
+        const u32 expected = ((done_ >> 1) + 1) & 0x7fffffffu;
+        for (u32 attempt = 0;; ++attempt) {
+            const mail letter = mail::decode(P::load(edge::A4_mail, m_.mailboxes[worker_].mail[expected % mailbox_depth],
+                                                     order::relaxed, scope::device));
+            if ((letter.tag & 0x7fffffffu) == expected && letter.tag != 0) {
+                P::fence(edge::A4_mail_fence, order::acquire, scope::device);
+                return letter;
+            }
+            if (attempt % 64 == 63
+                && P::load(edge::P1_stop, *m_.stop, order::relaxed, scope::device) == static_cast<u32>(stop_level::abort))
+                return mail{mail_leave, 0, 0, 0};
+            P::pause(attempt);
+        }
+    }
+
+    SLIPSTREAM_BOTH task_record<P>& record(const mail& letter) const { return m_.records[letter.slot]; }
+
+    /// Draws up to `chunk` block numbers; returns the first, which is >= blocks when none are left. A park or abort stops
+    /// the drawing at the next block boundary: the counter keeps its value, and the task goes on after the relaunch.
+    SLIPSTREAM_BOTH u32 draw(task_record<P>& record, u32 blocks, u32 chunk)
+    {
+        if (P::load(edge::P1_stop, *m_.stop, order::relaxed, scope::device) != static_cast<u32>(stop_level::none))
+            return blocks;
+        // The counter stays below 2^32: blocks <= 2^31 and every worker overshoots once, by at most one chunk.
+        return P::fetch_add(edge::P0_ticket, record.next_block, chunk, order::relaxed, scope::device);
+    }
+
+    /// Blocks drawn at a time: enough to hide the counter's round trip, few enough to share the end fairly.
+    SLIPSTREAM_BOTH u32 ticket_chunk(u32 blocks) const
+    {
+        const u32 share = blocks / (16 * m_.n.workers);
+        return share < 1 ? 1 : share > 64 ? 64 : share;
+    }
+
+    SLIPSTREAM_BOTH void record_flight(task_record<P>& record, u32 block)
+    {
+        const flight_record entry{1u << 31 | P::get(record.ring) << 16 | P::get(record.type),
+                                  static_cast<u32>(P::get(record.position)), block, sm_ << 16 | worker_};
+        P::store(edge::P3_recorder, m_.recorder[worker_], entry.encode(), order::relaxed, scope::system);
+    }
+
+    /// Keeps a line of history when a flight log was asked for; beyond its capacity only the count goes on.
+    SLIPSTREAM_BOTH void log_flight(task_record<P>& record, u32 block, u32 count, u64 start_ns)
+    {
+        if (m_.n.log_capacity == 0) return;
+        if (logged_ == ~0u) logged_ = P::load(edge::P5_self, m_.flight_counts[worker_], order::relaxed, scope::system);
+        if (logged_ < m_.n.log_capacity)
+            m_.flight_log[static_cast<u64>(worker_) * m_.n.log_capacity + logged_]
+                = {1u << 31 | P::get(record.ring) << 16 | P::get(record.type), static_cast<u32>(P::get(record.position)), block,
+                   (count < 0xffff ? count : 0xffff) << 16 | sm_, start_ns, P::clock_ns()};
+        ++logged_;
+        // Read by the host after the kernel has left.
+        P::store(edge::P5_self, m_.flight_counts[worker_], logged_, order::relaxed, scope::system);
+    }
+    SLIPSTREAM_BOTH bool logs() const { return m_.n.log_capacity != 0; }
+
+    /// A body failed: the first code stays (relaxed: R5 of this worker orders it).
+    SLIPSTREAM_BOTH void fail(task_record<P>& record, u32 code)
+    {
+        P::store(edge::P4_status, record.status, code, order::relaxed, scope::device);
+        failed_ = done_failed_bit;
+    }
+
+    /// Answers the mail: everything the block wrote is released.
+    SLIPSTREAM_BOTH void answer(const mail& letter)
+    {
+        done_ = letter.tag << 1 | (done_ & done_failed_bit) | failed_;
+        P::store(edge::R5_done, m_.done[worker_], done_, order::release, scope::device);
+    }
+
+    /// The last words of a worker that was told to leave.
+    SLIPSTREAM_BOTH void leave(const mail& letter)
+    {
+        if (letter.tag == 0) return; // aborted: nothing is kept
+        done_ = letter.tag << 1 | (done_ & done_failed_bit);
+        // Relaxed: nobody awaits it; the kernel's end publishes it.
+        P::store(edge::P5_self, m_.done[worker_], done_, order::relaxed, scope::device);
+    }
+
+private:
+    const engine_memory<P>& m_;
+    u32 worker_;
+    u32 sm_;
+    u32 done_;
+    u32 failed_ = 0;
+    u32 logged_ = ~0u;
+};
+
+} // namespace slipstream::device

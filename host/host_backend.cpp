@@ -1,0 +1,156 @@
+// The host device: control block and workers are threads. Real bodies, real results, not GPU times.
+#include "host/backend.hpp"
+#include "device/control.hpp"
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <thread>
+#include <vector>
+
+namespace slipstream::host {
+namespace {
+
+using P = device::host_platform;
+
+class host_backend final : public backend {
+public:
+    host_backend(const config& configuration, const kernel_image& image) : image_(image)
+    {
+        const u32 cores = std::max(1u, std::thread::hardware_concurrency());
+        workers_ = configuration.host_workers ? configuration.host_workers : std::clamp(cores, 2u, 8u);
+        if (workers_ > 1024)
+            throw config_error("host_workers = " + std::to_string(workers_) + ": at most 1024");
+        for (u32 t = 0; t < image.types; ++t) shared_bytes_ = std::max(shared_bytes_, image.shared_bytes[t]);
+    }
+
+    ~host_backend() override
+    {
+        join();
+        for (auto& [pointer, bytes] : blocks_) ::operator delete(pointer, std::align_val_t{256});
+    }
+
+    std::string name() const override { return "host"; }
+    bool is_cuda() const override { return false; }
+    u32 workers() const override { return workers_; }
+
+    void* take_pinned(std::size_t bytes) override { return take(bytes); }
+    void* take_device(std::size_t bytes) override { return take(bytes); }
+    void write(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+    void read(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+    std::size_t near_bytes_max() const override { return ~std::size_t{0}; }
+    void prepare(std::size_t) override {}
+
+    void launch(const host_arguments& arguments) override
+    {
+        join();
+        arguments_ = arguments;
+        device::byte_carver near(arguments.near_saved);
+        device::byte_carver far(arguments.far);
+        state_.bind(arguments.memory.n, near, far);
+        device::reset_phases<P>(arguments_.memory, state_);
+        resident_.store(workers_ + 1, std::memory_order_relaxed);
+        threads_.emplace_back([this] { control(); });
+        for (u32 w = 0; w < workers_; ++w) threads_.emplace_back([this, w] { work(w); });
+    }
+
+    bool running() override
+    {
+        if (threads_.empty()) return false;
+        if (resident_.load(std::memory_order_acquire) != 0) return true;
+        join();
+        return false;
+    }
+
+private:
+    void* take(std::size_t bytes)
+    {
+        bytes = std::max<std::size_t>(bytes, 16);
+        void* const pointer = ::operator new(bytes, std::align_val_t{256});
+        std::memset(pointer, 0, bytes);
+        blocks_.emplace_back(pointer, bytes);
+        return pointer;
+    }
+
+    void join()
+    {
+        for (auto& t : threads_) t.join();
+        threads_.clear();
+    }
+
+    /// The three roles take turns on one thread.
+    void control()
+    {
+        P::team team;
+        device::ingest_role<P> ingest(arguments_.memory, state_);
+        device::scheduler_role<P> scheduler(arguments_.memory, state_);
+        device::notifier_role<P> notifier(arguments_.memory, state_, arguments_.residency_ns);
+        using device::round_result;
+        round_result i = round_result::idle, s = round_result::idle, n = round_result::idle;
+        for (u32 attempt = 0; n != round_result::finished;) {
+            if (i != round_result::finished) i = ingest.round(team);
+            if (s != round_result::finished) s = scheduler.round(team);
+            n = notifier.round(team);
+            const bool busy = i == round_result::busy || s == round_result::busy || n == round_result::busy;
+            attempt = busy ? 0 : attempt + 1;
+            if (attempt) P::pause(attempt);
+        }
+        resident_.fetch_sub(1, std::memory_order_release);
+    }
+
+    void work(u32 w)
+    {
+        device::worker_port<P> port(arguments_.memory, w, w);
+        std::vector<std::max_align_t> shared(shared_bytes_ / sizeof(std::max_align_t) + 1);
+        for (;;) {
+            const device::mail letter = port.wait();
+            if (letter.slot == device::mail_leave) {
+                port.leave(letter);
+                break;
+            }
+            auto& record = port.record(letter);
+            const u32 type = P::get(record.type);
+            const u32 blocks = P::get(record.blocks);
+            u32 failure = 0;
+            const auto run = [&](u32 first, u32 count) {
+                port.record_flight(record, first);
+                const u64 start_ns = port.logs() ? P::clock_ns() : 0;
+                for (u32 b = first; b < first + count; ++b) {
+                    host_block block(b, blocks, shared.data(), shared_bytes_);
+                    image_.host_bodies[type](record.words, block);
+                    if (failure == 0) failure = block.failure();
+                }
+                port.log_flight(record, first, count, start_ns);
+            };
+            if (letter.count != device::mail_tickets) {
+                run(letter.block, letter.count);
+            } else {
+                const u32 chunk = port.ticket_chunk(blocks);
+                for (u32 first; (first = port.draw(record, blocks, chunk)) < blocks;)
+                    run(first, std::min(chunk, blocks - first));
+            }
+            if (failure != 0) port.fail(record, failure);
+            port.answer(letter);
+        }
+        resident_.fetch_sub(1, std::memory_order_release);
+    }
+
+    kernel_image image_;
+    u32 workers_ = 0;
+    u32 shared_bytes_ = 0;
+    std::vector<std::pair<void*, std::size_t>> blocks_;
+    host_arguments arguments_{};
+    device::control_state<P> state_{};
+    std::vector<std::thread> threads_;
+    std::atomic<u32> resident_{0};
+};
+
+} // namespace
+
+std::unique_ptr<backend> make_host_backend(const config& configuration, const kernel_image& image)
+{
+    return std::make_unique<host_backend>(configuration, image);
+}
+
+} // namespace slipstream::host

@@ -1,0 +1,65 @@
+// The submitting end of a ring: writes messages chunk by chunk, each chunk with its lap tag.
+//
+// OWNERS  one thread writes the ring's slots; `consumed` is read only. Positions are 64 bits and never wrap.
+// EDGES   R0 (chunk, release at system scope: host memory written before submit is visible to the task)
+//         A1 (consumed, acquire: a slot is overwritten only after ingest has read it)
+// COST    one 16-byte store a chunk; `consumed` is read (a cache line the GPU writes) only when the last known room is used up.
+#pragma once
+#include "device/layout.hpp"
+
+namespace slipstream::host {
+
+template <class P>
+class ring_writer {
+public:
+    ring_writer() = default;
+    ring_writer(device::ring_slot<P>* ring, u32 slots, device::ring_page<P>* page) : ring_(ring), slots_(slots), page_(page) {}
+
+    /// Are `slots` ring slots free now? Looks again at what ingest consumed if the last look does not suffice.
+    [[nodiscard]] bool has_room(u64 slots)
+    {
+        if (position_ + slots <= consumed_seen_ + slots_) return true;
+        consumed_seen_ = P::load(device::edge::A1_ring_consumed, page_->consumed, device::order::acquire, device::scope::system);
+        return position_ + slots <= consumed_seen_ + slots_;
+    }
+
+    /// Appends one chunk of the message in hand. wait() is called while the ring is full; it returns false to give up, and
+    /// then the ring is unusable: a message is there in part.
+    template <class Wait>
+    [[nodiscard]] bool put(abi::chunk chunk, Wait&& wait)
+    {
+        if (chunk_ == 0)
+            while (!has_room(1))
+                if (!wait()) return false;
+        chunk.w[3] = abi::lap_tag(position_, slots_);
+        P::store(device::edge::R0_ring_publish, ring_[position_ % slots_].chunks[chunk_], chunk, device::order::release,
+                 device::scope::system);
+        if (++chunk_ == abi::slot_chunks) {
+            chunk_ = 0;
+            ++position_;
+        }
+        return true;
+    }
+
+    /// Fills the last slot of the message up.
+    template <class Wait>
+    [[nodiscard]] bool finish(Wait&& wait)
+    {
+        while (chunk_ != 0)
+            if (!put(abi::chunk{}, wait)) return false;
+        return true;
+    }
+
+    u32 slots() const { return slots_; }
+    u64 position() const { return position_; }
+
+private:
+    device::ring_slot<P>* ring_ = nullptr;
+    u32 slots_ = 0;
+    device::ring_page<P>* page_ = nullptr;
+    u64 position_ = 0;
+    u64 consumed_seen_ = 0;
+    u32 chunk_ = 0;
+};
+
+} // namespace slipstream::host

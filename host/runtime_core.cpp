@@ -1,0 +1,744 @@
+// Submission, completion, memory and the service thread.
+#include "host/runtime_core.hpp"
+#include "device/control.hpp"
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <spdlog/spdlog.h>
+
+namespace slipstream::host {
+
+using device::command;
+using device::edge;
+using device::order;
+using device::scope;
+
+namespace {
+
+constexpr auto service_turn = std::chrono::microseconds(50);
+
+u64 next_core_id()
+{
+    static std::atomic<u64> id{1};
+    return id.fetch_add(1);
+}
+
+// Cores that are alive: a thread that ends gives its rings back only to those.
+std::mutex alive_mutex;
+std::map<u64, runtime_core*> alive;
+
+struct ring_lease {
+    u64 core;
+    u32 ring;
+    std::atomic<bool>* taken;
+};
+
+/// The rings this thread holds, in any runtime.
+struct thread_rings {
+    std::vector<ring_lease> leases;
+    ~thread_rings()
+    {
+        const std::lock_guard lock(alive_mutex);
+        for (auto& lease : leases)
+            if (alive.contains(lease.core)) lease.taken->store(false, std::memory_order_release);
+    }
+};
+thread_local thread_rings my_rings;
+
+void check_config(config& c)
+{
+    const auto refuse = [](const std::string& text) { throw config_error(text); };
+    if (c.window < device::window_slots_min || c.window > device::window_slots_max)
+        refuse("window = " + std::to_string(c.window) + ": must be " + std::to_string(device::window_slots_min) + " to "
+               + std::to_string(device::window_slots_max));
+    if (c.window > 16) c.window = (c.window + 31) / 32 * 32;
+    if (c.ring_slots < 4 || c.ring_slots > (1u << 24))
+        refuse("ring = " + std::to_string(c.ring_slots) + " slots: must be 4 to 16777216");
+    if (c.rings < 1 || c.rings > device::rings_max)
+        refuse("rings = " + std::to_string(c.rings) + ": must be 1 to " + std::to_string(device::rings_max));
+    if (c.rings >= c.window) refuse("rings = " + std::to_string(c.rings) + ": the window must have more slots than there are rings");
+    if (c.accesses_max < 4 || c.accesses_max > 60000) refuse("accesses_max must be 4 to 60000");
+    if (c.handles_max < 1 || c.handles_max > detail::member_handles_max) refuse("handles_max must be 1 to 16777214");
+    if (c.residency.count() < 1) refuse("residency must be at least 1 ms");
+}
+
+std::unique_ptr<backend> choose(const config& c, const kernel_image& image)
+{
+    if (c.device == "host") return make_host_backend(c, image);
+    if (c.device == "auto") {
+        if (image.cuda != nullptr && cuda_problem(0).empty()) return make_cuda_backend(c, image, 0);
+        return make_host_backend(c, image);
+    }
+    if (c.device == "cuda") return make_cuda_backend(c, image, 0);
+    if (c.device.rfind("cuda:", 0) == 0 && c.device.size() > 5 && c.device.size() < 9
+        && c.device.find_first_not_of("0123456789", 5) == std::string::npos)
+        return make_cuda_backend(c, image, std::stoi(c.device.substr(5)));
+    throw config_error("unknown device '" + c.device + "': use auto, cuda, cuda:N or host");
+}
+
+} // namespace
+
+runtime_core::runtime_core(const config& configuration, const kernel_image& image)
+    : config_(configuration), image_(image), id_(next_core_id())
+{
+    check_config(config_);
+    backend_ = choose(config_, image_);
+
+    using device::sizes;
+    sizes n{};
+    n.window = (config_.window + 31) / 32 * 32;
+    n.window_used = config_.window;
+    n.rings = config_.rings;
+    n.ring_slots = config_.ring_slots;
+    n.workers = backend_->workers();
+    n.types = image_.types;
+    n.handles = config_.handles_max;
+    n.log_capacity = config_.flight_log;
+    // A ring that waits at its gate holds the pool blocks of one message; one message more than all rings can hold in that way
+    // must fit, or nobody could go on.
+    const u32 blocks_per_message = (config_.accesses_max + abi::task_members_max + device::pool_block_entries - 1) / device::pool_block_entries;
+    n.pool_blocks = (n.rings + 1) * blocks_per_message + n.window;
+
+    device::control_state<P> measure;
+    device::byte_carver near_size, far_size;
+    measure.bind(n, near_size, far_size);
+    if (near_size.bytes() > backend_->near_bytes_max())
+        throw config_error("window = " + std::to_string(config_.window) + " needs " + std::to_string(near_size.bytes())
+                           + " B of shared memory, " + std::to_string(backend_->near_bytes_max())
+                           + " B are there; lower the window or workers_per_sm");
+    backend_->prepare(near_size.bytes());
+
+    auto& m = memory_;
+    m.n = n;
+    const auto pinned = [&]<class T>(T*& pointer, u64 count) { pointer = static_cast<T*>(backend_->take_pinned(count * sizeof(T))); };
+    const auto resident = [&]<class T>(T*& pointer, u64 count) { pointer = static_cast<T*>(backend_->take_device(count * sizeof(T))); };
+    pinned(m.rings, static_cast<u64>(n.rings) * n.ring_slots);
+    pinned(m.page, 1);
+    pinned(m.ring_pages, n.rings);
+    pinned(m.complete_bits, static_cast<u64>(n.rings) * device::completion_words);
+    pinned(m.recorder, n.workers);
+    abi::handle_entry* handles = nullptr;
+    pinned(handles, n.handles);
+    m.handles = handles;
+    pinned(m.flight_log, static_cast<u64>(n.workers) * n.log_capacity);
+    pinned(m.flight_counts, n.workers);
+    resident(m.records, n.window);
+    resident(m.mailboxes, n.workers);
+    resident(m.done, n.workers);
+    resident(m.pool, n.pool_blocks);
+    resident(m.handle_cache, n.handles);
+    abi::task_type* types = nullptr;
+    resident(types, n.types);
+    backend_->write(types, image_.table, n.types * sizeof(abi::task_type));
+    m.types = types;
+    resident(m.stop, 1);
+    resident(m.complete_mirror, static_cast<u64>(n.rings) * device::completion_words);
+
+    // The control block's first state is made here and copied over: one text initialises both devices.
+    arguments_.memory = m;
+    arguments_.near_bytes = static_cast<u32>(near_size.bytes());
+    arguments_.near_saved = backend_->take_device(near_size.bytes());
+    arguments_.far = backend_->take_device(far_size.bytes());
+    arguments_.residency_ns = static_cast<u64>(config_.residency.count()) * 1000000;
+    std::vector<u64> near(near_size.bytes() / 8 + 2), far(far_size.bytes() / 8 + 2);
+    const auto aligned = [](std::vector<u64>& v) { return reinterpret_cast<void*>((reinterpret_cast<u64>(v.data()) + 15) / 16 * 16); };
+    device::byte_carver near_carver(aligned(near)), far_carver(aligned(far));
+    device::control_state<P> first;
+    first.bind(n, near_carver, far_carver);
+    host_memory for_init = m;
+    device::initialise<P>(for_init, first);
+    backend_->write(arguments_.near_saved, aligned(near), near_size.bytes());
+    backend_->write(arguments_.far, aligned(far), far_size.bytes());
+
+    pool_ = memory_pool(backend_->take_device(config_.memory_bytes), config_.memory_bytes);
+    staging_ = memory_pool(backend_->take_pinned(config_.staging_bytes), config_.staging_bytes);
+
+    for (u32 r = 0; r < n.rings; ++r) {
+        rings_.push_back(std::make_unique<ring>());
+        rings_[r]->writer = ring_writer<P>(m.rings + static_cast<u64>(r) * n.ring_slots, n.ring_slots, m.ring_pages + r);
+    }
+    {
+        const std::lock_guard lock(alive_mutex);
+        alive[id_] = this;
+    }
+    if (config_.batch) paused_ = true;
+    service_ = std::thread([this] { service(); });
+}
+
+runtime_core::~runtime_core()
+{
+    if (!dead_ && !config_.batch) {
+        paused_ = false;
+        try {
+            wait_all(deadline::max());
+        } catch (const error&) {
+            // The device was lost; whoever waited for a task was told.
+        }
+    }
+    stop_ = true;
+    service_.join();
+    const std::lock_guard lock(alive_mutex);
+    alive.erase(id_);
+}
+
+runtime_core::ring& runtime_core::own_ring(u32& index)
+{
+    for (const auto& lease : my_rings.leases)
+        if (lease.core == id_) {
+            index = lease.ring;
+            return *rings_[index];
+        }
+    for (u32 r = 0; r < rings_.size(); ++r) {
+        bool expected = false;
+        if (rings_[r]->taken.compare_exchange_strong(expected, true, std::memory_order_acquire)) {
+            my_rings.leases.push_back({id_, r, &rings_[r]->taken});
+            index = r;
+            return *rings_[r];
+        }
+    }
+    throw config_error("more than " + std::to_string(rings_.size())
+                       + " threads submit: raise config::rings (at most " + std::to_string(device::rings_max) + ")");
+}
+
+submit_status runtime_core::submit(u32 type, const void* task, const submit_options& options, bool may_block,
+                                   task_handle& handle)
+{
+    if (dead_.load(std::memory_order_relaxed)) throw_if_dead();
+    if (options.blocks == 0 || options.blocks > 0x7fffffffu) throw config_error("a task has 1 to 2147483647 blocks");
+    if (type >= image_.types) throw config_error("task type " + std::to_string(type) + " is not in the runtime's list");
+    u32 index = 0;
+    ring& r = own_ring(index);
+    const abi::task_type& layout = image_.table[type];
+
+    // Header, then entries, then scalars; see abi/message.hpp.
+    const bool too_many = options.after.size() + layout.members + options.accesses.size() > config_.accesses_max;
+    const bool nothing = layout.members == 0 && options.accesses.empty();
+    const bool whole = options.order == ordering::whole_memory || too_many
+        || (options.order == ordering::by_access && nothing);
+    const bool extras = !too_many && options.order == ordering::by_access;
+    u32 after_count = 0;
+    for (const task_handle& a : options.after) {
+        if (a.ring >= rings_.size()) throw config_error("`after` names a handle that is not of this runtime");
+        if (!is_retired(a)) ++after_count;
+        // What is retired now stays retired; what retires in between costs an entry that the device drops.
+    }
+    if (after_count > config_.accesses_max)
+        throw config_error("a task waits for at most " + std::to_string(config_.accesses_max)
+                           + " unfinished tasks by `after`; submit a marker in between or raise accesses_max");
+    const u32 entries = after_count + layout.members + (extras ? static_cast<u32>(options.accesses.size()) : 0);
+
+    // Back-pressure: the span of unfinished submissions first, then (for try) the ring.
+    const auto in_span = [&] {
+        if (r.next < r.low_water_seen + device::completion_span) return true;
+        r.low_water_seen = P::load(edge::A7_low_water, memory_.ring_pages[index].low_water, order::acquire, scope::system);
+        return r.next < r.low_water_seen + device::completion_span;
+    };
+    if (!may_block) {
+        const u64 chunks = 1 + 2ull * entries + (layout.scalars + 2) / 3; // at most
+        if (!in_span() || !r.writer.has_room((chunks + abi::slot_chunks - 1) / abi::slot_chunks)) return submit_status::full;
+    }
+    for (u32 attempt = 0; !in_span(); ++attempt) {
+        throw_if_dead();
+        P::pause(attempt);
+    }
+
+    u32 attempt = 0;
+    const auto wait = [&] {
+        if (dead_.load(std::memory_order_relaxed)) return false;
+        if (config_.batch) return false;
+        P::pause(attempt++);
+        return true;
+    };
+    bool ok = true;
+    const auto put = [&](const abi::chunk& c) {
+        if (ok) ok = r.writer.put(c, wait);
+    };
+    put(abi::message_header{options.blocks, type, whole ? u32{abi::flag_whole_memory} : 0u, entries, layout.scalars}.encode());
+
+    u32 sent_after = 0;
+    for (const task_handle& a : options.after) {
+        if (sent_after == after_count) break;
+        // The count was fixed above: send the ones still unfinished, and fill up with retired ones if some retired since.
+        const std::size_t left = options.after.size() - static_cast<std::size_t>(&a - options.after.data());
+        if (is_retired(a) && left > after_count - sent_after) continue;
+        put(abi::chunk{{abi::encode_first(abi::entry_kind::after, access_mode::none, a.ring), static_cast<u32>(a.position),
+                        static_cast<u32>(a.position >> 32), 0}});
+        ++sent_after;
+    }
+
+    abi::chunk handles{};
+    u32 handle_count = 0;
+    const auto flush_handles = [&] {
+        if (handle_count == 0) return;
+        put(handles);
+        handles = {};
+        handle_count = 0;
+    };
+    const auto put_access = [&](access_mode mode, u64 address, u64 bytes, u64 rows, u64 pitch, bool rect, u32 handle_plus_one) {
+        if (handle_plus_one != 0) {
+            handles.w[handle_count++] = abi::encode_handle(handle_plus_one - 1, mode);
+            if (handle_count == 3) flush_handles();
+            return;
+        }
+        flush_handles();
+        const u32 high = static_cast<u32>(address >> 32) & ((1u << 25) - 1);
+        if (rect) {
+            put(abi::chunk{{abi::encode_first(abi::entry_kind::rect, mode, high), static_cast<u32>(address), static_cast<u32>(bytes), 0}});
+            put(abi::chunk{{static_cast<u32>(rows), static_cast<u32>(pitch), 0, 0}});
+        } else if (bytes >> 32) {
+            put(abi::chunk{{abi::encode_first(abi::entry_kind::long_range, mode, high), static_cast<u32>(address), static_cast<u32>(bytes), 0}});
+            put(abi::chunk{{static_cast<u32>(bytes >> 32), 0, 0, 0}});
+        } else {
+            put(abi::chunk{{abi::encode_first(abi::entry_kind::range, mode, high), static_cast<u32>(address), static_cast<u32>(bytes), 0}});
+        }
+    };
+    const auto* const words = static_cast<const u32*>(task);
+    for (u32 k = 0; k < layout.members; ++k) {
+        const u32 at = layout.member_offset[k];
+        const u64 address = words[at] | static_cast<u64>(words[at + 1]) << 32;
+        const u64 tail = words[at + 2] | static_cast<u64>(words[at + 3]) << 32;
+        const bool rect = layout.rect_mask >> k & 1;
+        put_access(static_cast<access_mode>(layout.member_mode[k]), address, tail & detail::member_bytes_max,
+                   rect ? words[at + 4] : 1, rect ? words[at + 5] : 0, rect,
+                   static_cast<u32>(tail >> detail::member_handle_shift));
+    }
+    if (extras)
+        for (const access& a : options.accesses) {
+            const bool fits = a.rows <= 0xffffffffu && a.pitch <= 0xffffffffu && a.bytes <= 0xffffffffu;
+            if (a.rows > 1 && fits)
+                put_access(a.mode, a.address, a.bytes, a.rows, a.pitch, true, a.handle_plus_one);
+            else // a rectangle too large for the wire is declared as its bounding range
+                put_access(a.mode, a.address, a.rows > 1 ? (a.rows - 1) * a.pitch + a.bytes : a.bytes, 1, 0, false, a.handle_plus_one);
+        }
+    flush_handles();
+    for (u32 k = 0; k < layout.scalars; k += 3) {
+        abi::chunk c{};
+        for (u32 i = 0; i < 3 && k + i < layout.scalars; ++i) c.w[i] = words[layout.scalar_offset[k + i]];
+        put(c);
+    }
+    if (ok) ok = r.writer.finish(wait);
+    if (!ok) {
+        throw_if_dead();
+        throw config_error("batch mode: the ring of " + std::to_string(config_.ring_slots)
+                           + " slots is full; raise config::ring_slots so that the whole batch fits");
+    }
+    handle = {index, r.next};
+    if (!options.name.empty() || !r.names.empty()) {
+        if (r.names.empty()) r.names.resize(device::completion_span);
+        r.names[r.next % device::completion_span] = options.name;
+    }
+    ++r.next;
+    r.submitted.store(r.next, std::memory_order_release);
+    return submit_status::submitted;
+}
+
+bool runtime_core::is_retired(task_handle h)
+{
+    const auto low = [&] {
+        return P::load(edge::A7_low_water, memory_.ring_pages[h.ring].low_water, order::acquire, scope::system);
+    };
+    const u64 mark = low();
+    if (h.position < mark) return true;
+    if (h.position >= mark + device::completion_span) return false;
+    const u32 at = static_cast<u32>(h.position % device::completion_span);
+    const u32 word = P::load(edge::A7_complete, memory_.complete_bits[h.ring * device::completion_words + at / 32], order::acquire,
+                             scope::system);
+    if ((word >> at % 32 & 1) == device::complete_value(h.position)) return true;
+    // The bit may be of a later lap by now; then the mark has passed.
+    return h.position < low();
+}
+
+task_status runtime_core::final_status(task_handle h)
+{
+    const u32 count = P::load(edge::A7_failure, memory_.page->failure_count, order::acquire, scope::system);
+    if (count == 0) return {task_state::complete, 0};
+    const std::lock_guard lock(mutex_);
+    // Records beyond the last failures_kept were overwritten: those failures are known to the host only if it read them in time.
+    if (count - failures_read_ > device::failures_kept) failures_read_ = count - device::failures_kept;
+    for (; failures_read_ != count; ++failures_read_) {
+        const abi::chunk c = P::load(edge::A7_failure, memory_.page->failures[failures_read_ % device::failures_kept], order::acquire,
+                                     scope::system);
+        failures_[{c.w[2], c.w[0] | static_cast<u64>(c.w[1]) << 32}] = {c.w[3], 0};
+    }
+    const auto found = failures_.find({h.ring, h.position});
+    if (found == failures_.end()) return {task_state::complete, 0};
+    return {task_state::failed, found->second.first};
+}
+
+task_status runtime_core::query(task_handle h)
+{
+    if (h.ring >= rings_.size()) throw config_error("this handle is not of this runtime");
+    if (!is_retired(h)) {
+        throw_if_dead();
+        return {};
+    }
+    return final_status(h);
+}
+
+task_status runtime_core::wait(task_handle h, deadline until)
+{
+    if (h.ring >= rings_.size()) throw config_error("this handle is not of this runtime");
+    for (u32 attempt = 0; !is_retired(h); ++attempt) {
+        throw_if_dead();
+        if (attempt % 16 == 15 && std::chrono::steady_clock::now() >= until) return {};
+        P::pause(backend_->is_cuda() ? 0 : attempt);
+    }
+    return final_status(h);
+}
+
+bool runtime_core::wait_all(deadline until)
+{
+    for (u32 r = 0; r < rings_.size(); ++r) {
+        const u64 count = rings_[r]->submitted.load(std::memory_order_acquire);
+        for (u32 attempt = 0;
+             P::load(edge::A7_low_water, memory_.ring_pages[r].low_water, order::acquire, scope::system) < count; ++attempt) {
+            throw_if_dead();
+            if (attempt % 16 == 15 && std::chrono::steady_clock::now() >= until) return false;
+            P::pause(backend_->is_cuda() ? 0 : attempt);
+        }
+    }
+    return true;
+}
+
+bool runtime_core::all_retired()
+{
+    for (u32 r = 0; r < rings_.size(); ++r)
+        if (P::load(edge::A7_low_water, memory_.ring_pages[r].low_water, order::acquire, scope::system)
+            < rings_[r]->submitted.load(std::memory_order_acquire))
+            return false;
+    return true;
+}
+
+void runtime_core::pause()
+{
+    paused_.store(true, std::memory_order_seq_cst);
+    for (u32 attempt = 0; !away_.load(std::memory_order_seq_cst); ++attempt) {
+        throw_if_dead();
+        P::pause(attempt);
+    }
+}
+
+void runtime_core::resume()
+{
+    if (config_.batch) throw config_error("a batch-mode runtime runs by run_batch()");
+    paused_ = false;
+}
+
+void runtime_core::run_batch()
+{
+    if (!config_.batch) throw config_error("run_batch() needs config::batch");
+    paused_ = false;
+    while (!all_retired() || !away_.load(std::memory_order_acquire)) {
+        throw_if_dead();
+        std::this_thread::sleep_for(service_turn);
+    }
+    paused_ = true;
+    while (!away_.load(std::memory_order_acquire)) std::this_thread::sleep_for(service_turn);
+}
+
+void runtime_core::command(device::command c)
+{
+    P::store(edge::R8_command, memory_.page->command_word, static_cast<u32>(c), order::release, scope::system);
+}
+
+/// Launches while something is unfinished and nobody paused; tells the kernel to leave when somebody did, or at the end.
+void runtime_core::service()
+{
+    try {
+        for (;;) {
+            // `stop_` is read first: what was submitted before it is then seen as unfinished.
+            const bool stopping = stop_.load(std::memory_order_acquire);
+            const bool resident = backend_->running();
+            const bool wanted = !paused_.load(std::memory_order_relaxed) && !all_retired();
+            if (!resident) {
+                if (stopping) break;
+                if (wanted) {
+                    // Either pause() sees that the kernel is not away, or we see that it paused: both sequentially consistent.
+                    away_.store(false, std::memory_order_seq_cst);
+                    if (paused_.load(std::memory_order_seq_cst)) continue;
+                    command(config_.batch ? device::command::drain : device::command::run);
+                    backend_->launch(arguments_);
+                    launches_.fetch_add(1, std::memory_order_relaxed);
+                } else {
+                    away_.store(true, std::memory_order_release);
+                }
+            } else if (stopping || paused_.load(std::memory_order_relaxed)) {
+                if (!config_.batch || stopping) command(device::command::park);
+            }
+            std::this_thread::sleep_for(service_turn);
+        }
+    } catch (const std::exception& e) {
+        mark_dead(e.what());
+    }
+    away_.store(true, std::memory_order_release);
+}
+
+void runtime_core::mark_dead(const std::string& why)
+{
+    // What each worker had picked up last: the flight recorder lives in pinned memory and outlasts the context.
+    std::string text = why;
+    u32 shown = 0;
+    for (u32 w = 0; w < memory_.n.workers; ++w) {
+        const auto record = device::flight_record::decode(
+            P::load(edge::P3_recorder, memory_.recorder[w], order::relaxed, scope::system));
+        if (record.ring_and_type == 0 || ++shown > 16) continue;
+        const u32 type = record.ring_and_type & 0xffff;
+        const u32 r = record.ring_and_type >> 16 & 0x7fff;
+        text += "\n  worker " + std::to_string(w) + " on SM " + std::to_string(record.place >> 16) + " picked up block "
+            + std::to_string(record.block) + " of " + (type < image_.types ? image_.names[type] : "?") + " (submission "
+            + std::to_string(r) + ":" + std::to_string(record.position) + ")";
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        why_dead_ = text;
+    }
+    dead_.store(true, std::memory_order_release);
+    spdlog::error("slipstream: {}", text);
+}
+
+void runtime_core::throw_if_dead()
+{
+    if (!dead_.load(std::memory_order_acquire)) return;
+    const std::lock_guard lock(mutex_);
+    throw device_error(why_dead_);
+}
+
+data_handle runtime_core::register_range(const void* data, u64 bytes, u64 rows, u64 pitch)
+{
+    if (data == nullptr || bytes == 0 || rows == 0) throw config_error("cannot register empty memory");
+    if (bytes > detail::member_bytes_max || rows > 0xffffffffu || pitch > 0xffffffffu)
+        throw config_error("this range is too large to register");
+    if (rows > 1 && pitch < bytes) throw config_error("a tile's pitch must be at least its row's bytes");
+    const std::lock_guard lock(mutex_);
+    const u64 address = reinterpret_cast<u64>(data);
+    const auto as_entry = [](const abi::handle_entry& h) {
+        return h.rows ? abi::access_entry::rect(access_mode::write, h.address, h.bytes, h.rows, h.pitch)
+                      : abi::access_entry::range(access_mode::write, h.address, h.bytes);
+    };
+    abi::handle_entry entry{address, bytes, rows > 1 ? static_cast<u32>(rows) : 0u, rows > 1 ? static_cast<u32>(pitch) : 0u, 0};
+    const auto result = [&](u32 index) { return data_handle{index, address, bytes, entry.rows, entry.pitch}; };
+    const auto mine = as_entry(entry);
+    // Ranges are disjoint, so only the neighbours can meet a new range; tiles are compared one by one.
+    const auto meets = [&](u32 index) {
+        const auto& other = ranges_[index];
+        return abi::overlaps(mine, as_entry(other));
+    };
+    const auto same = [&](u32 index) {
+        const auto& o = ranges_[index];
+        return o.address == entry.address && o.bytes == entry.bytes && o.rows == entry.rows && o.pitch == entry.pitch;
+    };
+    const auto refuse = [&](u32 index) {
+        throw config_error("this memory partly overlaps handle " + std::to_string(index)
+                           + "; handles must be equal or disjoint: register the same pieces, or pass a raw range");
+    };
+    auto next = range_index_.lower_bound(mine.end());
+    while (next != range_index_.begin()) {
+        --next;
+        const u32 index = static_cast<u32>(next->second);
+        if (same(index)) return result(index);
+        if (meets(index)) refuse(index);
+        if (next->first + ranges_[index].bytes <= mine.begin()) break;
+    }
+    for (const u32 index : rects_) {
+        if (same(index)) return result(index);
+        if (meets(index)) refuse(index);
+    }
+    if (ranges_.size() == config_.handles_max)
+        throw config_error("all " + std::to_string(config_.handles_max) + " handles are registered: raise config::handles_max");
+    const auto index = static_cast<u32>(ranges_.size());
+    ranges_.push_back(entry);
+    if (entry.rows == 0)
+        range_index_[address] = index;
+    else
+        rects_.push_back(index);
+    // Plain stores: the first message that names the handle publishes them (R0).
+    const_cast<abi::handle_entry*>(memory_.handles)[index] = entry;
+    return result(index);
+}
+
+void runtime_core::reclaim(bool wait_for_oldest)
+{
+    // Called with mutex_ held.
+    while (!releases_.empty()) {
+        const pending_release& p = releases_.front();
+        for (u32 attempt = 0; wait_for_oldest && !is_retired(p.after); ++attempt) {
+            if (dead_.load(std::memory_order_acquire)) return;
+            P::pause(attempt);
+        }
+        if (!is_retired(p.after)) return;
+        wait_for_oldest = false;
+        (p.staging ? staging_ : pool_).give(p.memory, p.bytes);
+        releases_.pop_front();
+    }
+}
+
+void* runtime_core::allocate(u64 bytes)
+{
+    const std::lock_guard lock(mutex_);
+    reclaim(false);
+    for (;;) {
+        if (void* const memory = pool_.take(bytes)) return memory;
+        if (releases_.empty())
+            throw config_error("the memory pool has no " + std::to_string(bytes) + " B left in one piece: raise config::memory_bytes (now "
+                               + std::to_string(config_.memory_bytes) + ")");
+        reclaim(true);
+        throw_if_dead();
+    }
+}
+
+void runtime_core::release(void* memory, u64 bytes)
+{
+    if (dead_) return;
+    // A task that writes the range comes after everything submitted before that touches it.
+    const access whole = writes(memory, bytes);
+    submit_options options;
+    options.accesses = list_view<access>(whole);
+    options.name = "release";
+    task_handle handle;
+    try {
+        submit(image_.types - 1, nullptr, options, true, handle);
+    } catch (const error&) {
+        return; // batch ring full or device lost: the memory comes back with the runtime
+    }
+    const std::lock_guard lock(mutex_);
+    releases_.push_back({handle, memory, bytes, false});
+}
+
+u32 runtime_core::blocks_for(u64 bytes, u32 workers)
+{
+    return static_cast<u32>(std::clamp<u64>(bytes / 32768, 1, std::max(1u, workers)));
+}
+
+task_handle runtime_core::upload(void* to, const void* from, u64 bytes)
+{
+    task_handle handle{};
+    const u64 piece_max = std::max<u64>(config_.staging_bytes / 4, 4096);
+    u64 done = 0;
+    do {
+        const u64 piece = std::min(bytes - done, piece_max);
+        void* stage = nullptr;
+        {
+            const std::lock_guard lock(mutex_);
+            reclaim(false);
+            while ((stage = staging_.take(piece)) == nullptr) {
+                if (releases_.empty()) throw config_error("staging_bytes is too small: raise it");
+                reclaim(true);
+                throw_if_dead();
+            }
+        }
+        std::memcpy(stage, static_cast<const char*>(from) + done, piece);
+        const copy_task task{{static_cast<const unsigned char*>(stage), piece}, {static_cast<unsigned char*>(to) + done, piece}};
+        submit_options options;
+        options.blocks = blocks_for(piece, memory_.n.workers);
+        submit(image_.types - 3, &task, options, true, handle);
+        const std::lock_guard lock(mutex_);
+        releases_.push_back({handle, stage, piece, true});
+        done += piece;
+    } while (done < bytes);
+    return handle;
+}
+
+void runtime_core::download(void* to, const void* from, u64 bytes)
+{
+    const u64 piece_max = std::max<u64>(config_.staging_bytes / 4, 4096);
+    for (u64 done = 0; done < bytes;) {
+        const u64 piece = std::min(bytes - done, piece_max);
+        void* stage = nullptr;
+        {
+            const std::lock_guard lock(mutex_);
+            reclaim(false);
+            while ((stage = staging_.take(piece)) == nullptr) {
+                if (releases_.empty()) throw config_error("staging_bytes is too small: raise it");
+                reclaim(true);
+                throw_if_dead();
+            }
+        }
+        const copy_task task{{static_cast<const unsigned char*>(from) + done, piece}, {static_cast<unsigned char*>(stage), piece}};
+        submit_options options;
+        options.blocks = blocks_for(piece, memory_.n.workers);
+        task_handle handle;
+        submit(image_.types - 3, &task, options, true, handle);
+        if (config_.batch) throw config_error("download needs a running runtime; in batch mode read after run_batch()");
+        (void)wait(handle, deadline::max());
+        std::memcpy(static_cast<char*>(to) + done, stage, piece);
+        const std::lock_guard lock(mutex_);
+        staging_.give(stage, piece);
+        done += piece;
+    }
+}
+
+std::vector<flight_entry> runtime_core::flight_log()
+{
+    if (!away_.load(std::memory_order_acquire)) throw config_error("flight_log() needs pause() or run_batch() first");
+    std::vector<flight_entry> out;
+    for (u32 w = 0; w < memory_.n.workers; ++w) {
+        const u32 count = P::load(edge::P5_self, memory_.flight_counts[w], order::relaxed, scope::system);
+        for (u32 i = 0; i < std::min(count, memory_.n.log_capacity); ++i) {
+            const auto& e = memory_.flight_log[static_cast<u64>(w) * memory_.n.log_capacity + i];
+            out.push_back({{e.ring_and_type >> 16 & 0x7fff, e.position}, e.ring_and_type & 0xffff, w, e.count_and_sm & 0xffff, e.block,
+                           e.count_and_sm >> 16, e.start_ns, e.end_ns});
+        }
+    }
+    return out;
+}
+
+std::string runtime_core::task_name(task_handle h, u32 type)
+{
+    const auto& names = rings_.at(h.ring)->names;
+    if (!names.empty() && !names[h.position % device::completion_span].empty())
+        return std::string(names[h.position % device::completion_span]);
+    return type < image_.types ? image_.names[type] : "";
+}
+
+u64 runtime_core::ring_slots_written() const
+{
+    u64 total = 0;
+    for (const auto& r : rings_) total += r->writer.position();
+    return total;
+}
+
+} // namespace slipstream::host
+
+namespace slipstream {
+
+runtime_base::runtime_base(const config& configuration, const kernel_image& image)
+    : core_(std::make_unique<host::runtime_core>(configuration, image))
+{
+}
+runtime_base::~runtime_base() = default;
+
+task_handle runtime_base::submit_bytes(u32 type, const void* task, const submit_options& options)
+{
+    task_handle handle;
+    (void)core_->submit(type, task, options, true, handle);
+    return handle;
+}
+
+submit_status runtime_base::try_submit_bytes(u32 type, const void* task, const submit_options& options, task_handle& handle)
+{
+    return core_->submit(type, task, options, false, handle);
+}
+
+task_status runtime_base::query(task_handle handle) { return core_->query(handle); }
+task_status runtime_base::wait(task_handle handle, deadline until) { return core_->wait(handle, until); }
+bool runtime_base::wait_all(deadline until) { return core_->wait_all(until); }
+void runtime_base::pause() { core_->pause(); }
+void runtime_base::resume() { core_->resume(); }
+void runtime_base::run_batch() { core_->run_batch(); }
+data_handle runtime_base::register_range(const void* data, u64 bytes) { return core_->register_range(data, bytes, 1, 0); }
+data_handle runtime_base::register_tile(const void* data, u64 row_bytes, u64 rows, u64 pitch)
+{
+    return core_->register_range(data, row_bytes, rows, pitch);
+}
+void* runtime_base::allocate(u64 bytes) { return core_->allocate(bytes); }
+void runtime_base::release(void* memory, u64 bytes) { core_->release(memory, bytes); }
+task_handle runtime_base::upload(void* to, const void* from, u64 bytes) { return core_->upload(to, from, bytes); }
+void runtime_base::download(void* to, const void* from, u64 bytes) { core_->download(to, from, bytes); }
+std::string runtime_base::device_name() const { return core_->device().name(); }
+bool runtime_base::on_cuda() const { return core_->device().is_cuda(); }
+u32 runtime_base::workers() const { return core_->device().workers(); }
+const config& runtime_base::configuration() const { return core_->configuration(); }
+u64 runtime_base::launches() const { return core_->launches(); }
+std::vector<flight_entry> runtime_base::flight_log() { return core_->flight_log(); }
+
+} // namespace slipstream

@@ -1,0 +1,109 @@
+// The engine behind runtime_base: memory, submission rings, completion, and the service thread that owns launch and park.
+//
+// OWNERS  ring r's writer and `submitted`: the thread that holds the ring (one per thread, given back when the thread ends)
+//         launch, command word, backend: the service thread alone
+//         memory pools, registration, names, failure table: under mutex_ (none of them on the submit path)
+// STATES  of the kernel: away -> resident (service: something was published and nobody paused) -> away (residency limit, park,
+//         drain). No wake-up is lost: the service thread compares submitted with retired at every turn while the kernel is away.
+#pragma once
+#include "host/backend.hpp"
+#include "host/memory_pool.hpp"
+#include "host/ring_writer.hpp"
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <slipstream/runtime.hpp>
+#include <thread>
+#include <vector>
+
+namespace slipstream::host {
+
+class runtime_core {
+public:
+    runtime_core(const config& configuration, const kernel_image& image);
+    ~runtime_core();
+
+    submit_status submit(u32 type, const void* task, const submit_options& options, bool may_block, task_handle& handle);
+    task_status query(task_handle handle);
+    task_status wait(task_handle handle, deadline until);
+    bool wait_all(deadline until);
+    void pause();
+    void resume();
+    void run_batch();
+    data_handle register_range(const void* data, u64 bytes, u64 rows, u64 pitch);
+    void* allocate(u64 bytes);
+    void release(void* memory, u64 bytes);
+    task_handle upload(void* to, const void* from, u64 bytes);
+    void download(void* to, const void* from, u64 bytes);
+    std::vector<flight_entry> flight_log();
+    /// Name given at submission, or the type's; empty when it was long ago.
+    std::string task_name(task_handle handle, u32 type);
+
+    const config& configuration() const { return config_; }
+    const kernel_image& image() const { return image_; }
+    backend& device() { return *backend_; }
+    u64 launches() const { return launches_.load(std::memory_order_relaxed); }
+    /// Bytes that crossed the bus towards the device and back, counted by the protocol; for reports.
+    u64 ring_slots_written() const;
+
+private:
+    using P = device::host_platform;
+
+    struct alignas(128) ring {
+        ring_writer<P> writer;
+        u64 low_water_seen = 0;
+        std::atomic<u64> submitted{0}; ///< messages wholly published
+        u64 next = 0;                  ///< position of the next message
+        std::vector<std::string_view> names;
+        std::atomic<bool> taken{false};
+        std::mutex shared_use; ///< threads beyond `rings` share the last ring
+    };
+
+    ring& own_ring(u32& index);
+    bool is_retired(task_handle handle);
+    bool all_retired();
+    void encode(ring& r, u32 type, const void* task, const submit_options& options, bool& abandoned);
+    void service();
+    void launch();
+    void command(device::command c);
+    void throw_if_dead();
+    void mark_dead(const std::string& why);
+    task_status final_status(task_handle handle);
+    void reclaim(bool wait_for_oldest);
+    static u32 blocks_for(u64 bytes, u32 workers);
+
+    config config_;
+    kernel_image image_;
+    std::unique_ptr<backend> backend_;
+    host_memory memory_{};
+    host_arguments arguments_{};
+    std::vector<std::unique_ptr<ring>> rings_;
+    u64 id_;
+
+    std::mutex mutex_;
+    memory_pool pool_;
+    memory_pool staging_;
+    struct pending_release {
+        task_handle after;
+        void* memory;
+        u64 bytes;
+        bool staging;
+    };
+    std::deque<pending_release> releases_;
+    std::vector<abi::handle_entry> ranges_;
+    std::map<u64, u64> range_index_; ///< plain ranges: address -> bytes
+    std::vector<u32> rects_;
+    std::map<std::pair<u32, u64>, std::pair<u32, u32>> failures_;
+    u32 failures_read_ = 0;
+
+    std::thread service_;
+    std::atomic<bool> stop_{false};
+    std::atomic<bool> paused_{false};
+    std::atomic<bool> away_{true};
+    std::atomic<bool> dead_{false};
+    std::atomic<u64> launches_{0};
+    std::string why_dead_;
+};
+
+} // namespace slipstream::host

@@ -1,0 +1,112 @@
+// The wire format: how one task crosses the bus, in 16-byte chunks that carry their own lap tag.
+//
+// LAYOUT of a ring slot: 64 bytes = 4 chunks; of a chunk: words 0-2 payload, word 3 tag.
+//   tag = lap + 1 (mod 2^32), lap = ring position / ring slots. Zero-filled memory is no valid lap 0. A slot is overwritten
+//   only after the reader acknowledged it, so a reader can meet only the current tag or the one of the lap before.
+// A message is a run of chunks; it starts on a slot boundary and its last slot is filled up with empty chunks:
+//   header        w0 blocks | w1 task type, flags | w2 entries (after + accesses), scalar words
+//   entries       in order: `after` entries, accesses of the typed members in member order, further accesses
+//   scalars       3 words a chunk
+// An entry's first word says what it is. A handle takes one word, three to a chunk; a run of handles that does not fill
+// its chunk leaves the rest 0. A range takes one chunk, a long range or a rectangle two.
+//   handle  w  = 1<<31 | mode<<28 | handle index
+//   range   w0 = mode<<28 | kind<<25 | address bits 56..32, w1 = address bits 31..0, w2 = bytes
+//   long    the same, then a chunk: w0 = bytes bits 63..32
+//   rect    the same with w2 = width in bytes, then a chunk: w0 = rows, w1 = pitch in bytes
+//   after   w0 = kind<<25 | ring, w1 = position bits 31..0, w2 = position bits 63..32
+//
+// Fields that later capabilities will use (design.md, section 10):
+//   tile-level dependencies     entry kind `after` gains a threshold: the spare bits of its w0 (24..16)
+//   device-side spawn           the ring's memory space and scope are parameters of the ring, not of the message
+//   dataflow edges              flags bit `gang`: blocks may wait for each other, so they must be co-resident
+//   managed arrays, transfers   handle indices: the handle table carries the owner
+//   several GPUs                `after` w0 bits 15..8: device
+//   renaming                    flags bit `rename`: pure writes of runtime-owned handles get a fresh version
+//   record and replay           flags bit `recorded`: `after` positions are distances, accesses are not checked
+//   reductions                  mode bit 2
+#pragma once
+#include <slipstream/abi/word.hpp>
+
+namespace slipstream::abi {
+
+inline constexpr u32 chunk_payload_words = 3;
+inline constexpr u32 slot_chunks = 4;
+inline constexpr u32 slot_bytes = 64;
+inline constexpr u32 address_bits = 57; ///< canonical user-space addresses of x86-64 and of the GPU
+
+/// How a task uses an access. Bits: 1 reads, 2 writes, 4 reserved for reductions.
+enum class access_mode : u32 { none = 0, read = 1, write = 2, read_write = 3 };
+
+enum class entry_kind : u32 {
+    none = 0,
+    range = 1,      ///< [address, address + bytes)
+    rect = 2,       ///< rows of `width` bytes, `pitch` bytes apart
+    loose = 3,      ///< a bounding range: overlaps like a range, never covers
+    after = 4,      ///< explicit predecessor (ring, position)
+    long_range = 5, ///< on the wire only: a range of 4 GiB or more
+};
+
+enum message_flags : u32 {
+    flag_whole_memory = 1u << 0, ///< ordered against everything before and after
+    flag_recorded = 1u << 1,     ///< reserved
+    flag_gang = 1u << 2,         ///< reserved
+    flag_rename = 1u << 3,       ///< reserved
+    flag_async_proxy = 1u << 4,  ///< reserved: body uses bulk copies, its releases need the proxy fence
+};
+
+struct ring_slot {
+    chunk_word chunks[slot_chunks];
+};
+static_assert(sizeof(ring_slot) == slot_bytes);
+
+/// Tag of every chunk written at ring position `position` into a ring of `slots` slots.
+SLIPSTREAM_BOTH u32 lap_tag(u64 position, u32 slots) { return static_cast<u32>(position / slots) + 1; }
+
+/// The first chunk of a message, decoded.
+struct message_header {
+    u32 blocks;
+    u32 type;    ///< index into the runtime's task list
+    u32 flags;   ///< message_flags
+    u32 entries; ///< after entries and accesses
+    u32 scalars; ///< words
+
+    static constexpr u32 entries_max = 0xffff;
+    static constexpr u32 scalars_max = 0xffff;
+
+    SLIPSTREAM_BOTH chunk encode() const
+    {
+        return chunk{{blocks, type | flags << 16, entries | scalars << 16, 0}};
+    }
+    SLIPSTREAM_BOTH static message_header decode(const chunk& c)
+    {
+        return {c.w[0], c.w[1] & 0xffff, c.w[1] >> 16, c.w[2] & 0xffff, c.w[2] >> 16};
+    }
+};
+
+inline constexpr u32 handle_bit = 1u << 31;
+inline constexpr u32 handle_index_mask = (1u << 28) - 1;
+
+SLIPSTREAM_BOTH u32 encode_handle(u32 index, access_mode mode)
+{
+    return handle_bit | static_cast<u32>(mode) << 28 | index;
+}
+
+SLIPSTREAM_BOTH u32 encode_first(entry_kind kind, access_mode mode, u32 low_bits)
+{
+    return static_cast<u32>(mode) << 28 | static_cast<u32>(kind) << 25 | low_bits;
+}
+
+SLIPSTREAM_BOTH access_mode mode_of(u32 first_word) { return static_cast<access_mode>(first_word >> 28 & 7); }
+SLIPSTREAM_BOTH entry_kind kind_of(u32 first_word) { return static_cast<entry_kind>(first_word >> 25 & 7); }
+
+/// What one entry of the handle table says: a registered buffer or tile.
+struct handle_entry {
+    u64 address;
+    u64 bytes;  ///< range: length; rect: bytes in one row
+    u32 rows;   ///< 0 for a range
+    u32 pitch;
+    u64 reserved; ///< owner and version, for managed arrays and renaming
+};
+static_assert(sizeof(handle_entry) == 32);
+
+} // namespace slipstream::abi

@@ -1,0 +1,139 @@
+// The typed members of a task: what a task reads and writes, and where its body finds the data.
+//
+// A member is made from a pointer and a count, from a buffer, or from a registered handle. The pointer crosses the bus once;
+// the runtime derives the access from the member, the body gets the pointer from it.
+#pragma once
+#include <slipstream/abi/message.hpp>
+#include <type_traits>
+
+namespace slipstream {
+
+using abi::access_mode;
+
+/// A registered buffer or tile: two handles are either the same memory or disjoint (checked at registration).
+/// Made by runtime::register_buffer / register_tile. Plain value; valid as long as its runtime.
+struct data_handle {
+    u32 index = ~0u;
+    u64 address = 0;
+    u64 bytes = 0; ///< range: length; tile: bytes in one row
+    u32 rows = 0;  ///< 0: a range
+    u32 pitch = 0; ///< bytes between rows
+};
+
+namespace detail {
+
+struct access_tag {};
+
+// Word a: address (57 bits). Word b: bytes (40 bits), handle index + 1 (24 bits), 0 = raw range.
+struct packed_range {
+    u64 address = 0;
+    u64 bytes_and_handle = 0;
+};
+
+inline constexpr u32 member_handle_shift = 40;
+inline constexpr u64 member_bytes_max = (u64{1} << member_handle_shift) - 1;
+inline constexpr u32 member_handles_max = (1u << 24) - 2;
+
+SLIPSTREAM_BOTH packed_range pack(u64 address, u64 bytes, u32 handle_plus_one = 0)
+{
+    return {address, bytes | static_cast<u64>(handle_plus_one) << member_handle_shift};
+}
+
+} // namespace detail
+
+/// A contiguous array of T a task uses with the given mode. LAYOUT: 16 bytes, see detail::packed_range.
+template <class T, access_mode Mode>
+class array_access : detail::access_tag {
+public:
+    static constexpr access_mode mode = Mode;
+    static constexpr bool is_rect = false;
+    using value_type = T;
+    using pointer = std::conditional_t<Mode == access_mode::read, const T*, T*>;
+
+    array_access() = default;
+    /// `count` elements from `data` on.
+    SLIPSTREAM_BOTH array_access(pointer data, u64 count)
+        : packed_(detail::pack(reinterpret_cast<u64>(data), count * sizeof(T)))
+    {
+    }
+    /// All of a registered buffer.
+    SLIPSTREAM_BOTH array_access(const data_handle& handle)
+        : packed_(detail::pack(handle.address, handle.bytes, handle.index + 1))
+    {
+    }
+    /// Anything with data() and size(): a buffer<T>, a std::span.
+    template <class Range, class = std::enable_if_t<std::is_convertible_v<decltype(std::declval<Range&>().data()), pointer>>>
+    array_access(Range&& range) : array_access(range.data(), range.size())
+    {
+    }
+
+    SLIPSTREAM_BOTH pointer data() const { return reinterpret_cast<pointer>(packed_.address); }
+    SLIPSTREAM_BOTH u64 bytes() const { return packed_.bytes_and_handle & detail::member_bytes_max; }
+    SLIPSTREAM_BOTH u64 size() const { return bytes() / sizeof(T); }
+    SLIPSTREAM_BOTH auto& operator[](u64 index) const { return data()[index]; }
+    /// Index into the handle table plus one; 0 for a raw range.
+    SLIPSTREAM_BOTH u32 handle_plus_one() const
+    {
+        return static_cast<u32>(packed_.bytes_and_handle >> detail::member_handle_shift);
+    }
+
+private:
+    detail::packed_range packed_;
+};
+
+/// A 2-D array of T: `rows` rows of `columns` elements, `pitch` bytes apart. LAYOUT: 24 bytes: address, bytes of a row and
+/// handle, rows (low 32 bits) and pitch.
+template <class T, access_mode Mode>
+class tile_access : detail::access_tag {
+public:
+    static constexpr access_mode mode = Mode;
+    static constexpr bool is_rect = true;
+    using value_type = T;
+    using pointer = std::conditional_t<Mode == access_mode::read, const T*, T*>;
+
+    tile_access() = default;
+    SLIPSTREAM_BOTH tile_access(pointer data, u64 rows, u64 columns, u64 pitch_bytes)
+        : packed_(detail::pack(reinterpret_cast<u64>(data), columns * sizeof(T))), rows_(static_cast<u32>(rows)),
+          pitch_(static_cast<u32>(pitch_bytes))
+    {
+    }
+    SLIPSTREAM_BOTH tile_access(const data_handle& handle)
+        : packed_(detail::pack(handle.address, handle.bytes, handle.index + 1)), rows_(handle.rows ? handle.rows : 1),
+          pitch_(handle.pitch)
+    {
+    }
+
+    SLIPSTREAM_BOTH pointer data() const { return reinterpret_cast<pointer>(packed_.address); }
+    SLIPSTREAM_BOTH u64 rows() const { return rows_; }
+    SLIPSTREAM_BOTH u64 row_bytes() const { return packed_.bytes_and_handle & detail::member_bytes_max; }
+    SLIPSTREAM_BOTH u64 columns() const { return row_bytes() / sizeof(T); }
+    SLIPSTREAM_BOTH u64 pitch() const { return pitch_; }
+    SLIPSTREAM_BOTH pointer row(u64 index) const
+    {
+        return reinterpret_cast<pointer>(packed_.address + index * pitch_);
+    }
+    SLIPSTREAM_BOTH auto& operator()(u64 row_index, u64 column) const { return row(row_index)[column]; }
+    SLIPSTREAM_BOTH u32 handle_plus_one() const
+    {
+        return static_cast<u32>(packed_.bytes_and_handle >> detail::member_handle_shift);
+    }
+
+private:
+    detail::packed_range packed_;
+    u32 rows_ = 0;
+    u32 pitch_ = 0;
+};
+
+template <class T> using in = array_access<T, access_mode::read>;
+template <class T> using out = array_access<T, access_mode::write>;
+template <class T> using inout = array_access<T, access_mode::read_write>;
+template <class T> using in2d = tile_access<T, access_mode::read>;
+template <class T> using out2d = tile_access<T, access_mode::write>;
+template <class T> using inout2d = tile_access<T, access_mode::read_write>;
+
+static_assert(sizeof(in<float>) == 16 && sizeof(inout2d<double>) == 24);
+static_assert(std::is_trivially_copyable_v<in<float>> && std::is_trivially_copyable_v<in2d<float>>);
+
+template <class M> inline constexpr bool is_access_v = std::is_base_of_v<detail::access_tag, M>;
+
+} // namespace slipstream

@@ -1,0 +1,29 @@
+// How a runtime is set up. All memory follows from these numbers and is taken before start.
+#pragma once
+#include <slipstream/abi/portable.hpp>
+#include <chrono>
+#include <string>
+
+namespace slipstream {
+
+struct config {
+    /// "auto": the first usable GPU, else the host; "cuda", "cuda:N", "host".
+    std::string device = "auto";
+    u32 window = 256;        ///< in-flight tasks; 16 to 4096, rounded up to a multiple of 32 above 16
+    u32 ring_slots = 1024;   ///< 64-byte slots of each submission ring; 4 or more
+    u32 rings = 4;           ///< submitting threads, 1 to 16; the window must have more slots than this
+    u32 workers_per_sm = 1;  ///< resident thread blocks on each SM, 1 to 8
+    u32 sms_left_free = 0;   ///< SMs the kernel's grid does not fill (other kernels may still share the rest)
+    u32 host_workers = 0;    ///< worker threads of the host device; 0: number of cores, at least 2, at most 8
+    u32 accesses_max = 1024; ///< accesses a task may declare; a task with more becomes a whole-memory task
+    u32 handles_max = 65536; ///< registered buffers and tiles over the life of the runtime
+    u64 memory_bytes = 64u << 20;  ///< device memory behind buffer<T> and allocate()
+    u64 staging_bytes = 16u << 20; ///< pinned memory behind upload and download
+    u32 flight_log = 0;      ///< entries of history each worker keeps; 0: only the flight recorder's last one
+    /// How long the kernel stays on the GPU at most before it lets other people's synchronising calls pass.
+    std::chrono::milliseconds residency{200};
+    /// Batch mode: nothing runs until run_batch(); the kernel ends when the ring is empty. For sanitizers and profilers.
+    bool batch = false;
+};
+
+} // namespace slipstream

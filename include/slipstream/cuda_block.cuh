@@ -1,0 +1,101 @@
+// The GPU's block context: what block.hpp promises, over one thread block of a compile-time size.
+#pragma once
+#include <slipstream/block.hpp>
+#include <cub/block/block_reduce.cuh>
+#include <cub/block/block_scan.cuh>
+#include <cub/warp/warp_reduce.cuh>
+#include <cub/warp/warp_scan.cuh>
+
+namespace slipstream {
+
+namespace detail {
+struct minimum {
+    template <class T> __device__ T operator()(const T& a, const T& b) const { return b < a ? b : a; }
+};
+struct maximum {
+    template <class T> __device__ T operator()(const T& a, const T& b) const { return a < b ? b : a; }
+};
+struct sum {
+    template <class T> __device__ T operator()(const T& a, const T& b) const { return a + b; }
+};
+} // namespace detail
+
+/// Where a block reports a failure: the first code stays.
+struct block_failure {
+    u32 code;
+};
+
+template <u32 Threads>
+class cuda_block {
+public:
+    __device__ cuda_block(u32 block_index, u32 blocks, void* shared, block_failure* failure)
+        : index_(block_index), blocks_(blocks), shared_(shared), failure_(failure)
+    {
+    }
+
+    __device__ static u32 rank() { return threadIdx.x; }
+    __device__ static constexpr u32 size() { return Threads; }
+    __device__ u32 block_index() const { return index_; }
+    __device__ u32 blocks() const { return blocks_; }
+    __device__ u64 global_rank() const { return static_cast<u64>(index_) * Threads + threadIdx.x; }
+    __device__ u64 global_size() const { return static_cast<u64>(blocks_) * Threads; }
+    __device__ void sync() const { __syncthreads(); }
+    template <class T> __device__ T* shared(u32) const { return static_cast<T*>(shared_); }
+
+    template <class T> __device__ T reduce_add(T value) { return reduce(value, detail::sum{}); }
+    template <class T> __device__ T reduce_min(T value) { return reduce(value, detail::minimum{}); }
+    template <class T> __device__ T reduce_max(T value) { return reduce(value, detail::maximum{}); }
+
+    template <class T> __device__ T scan_add(T value)
+    {
+        using scan = cub::BlockScan<T, Threads>;
+        __shared__ typename scan::TempStorage scratch;
+        T out;
+        scan(scratch).ExclusiveSum(value, out);
+        __syncthreads(); // scratch may be used again at once
+        return out;
+    }
+
+    template <class T> __device__ T warp_reduce_add(T value)
+    {
+        for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffff, value, offset);
+        return value;
+    }
+
+    template <class T> __device__ T warp_scan_add(T value)
+    {
+        using scan = cub::WarpScan<T>;
+        __shared__ typename scan::TempStorage scratch[Threads / 32];
+        T out;
+        scan(scratch[threadIdx.x / 32]).ExclusiveSum(value, out);
+        __syncwarp();
+        return out;
+    }
+
+    /// Any thread may call it.
+    __device__ void fail(u32 code)
+    {
+        if (code != 0) atomicCAS(&failure_->code, 0u, code);
+    }
+
+private:
+    template <class T, class Op> __device__ T reduce(T value, Op op)
+    {
+        using reduction = cub::BlockReduce<T, Threads>;
+        __shared__ typename reduction::TempStorage scratch;
+        __shared__ T result;
+        const T total = reduction(scratch).Reduce(value, op);
+        if (threadIdx.x == 0) result = total;
+        __syncthreads();
+        const T out = result;
+        __syncthreads(); // scratch and result may be used again at once
+        return out;
+    }
+
+    u32 index_;
+    u32 blocks_;
+    void* shared_;
+    block_failure* failure_;
+};
+
+} // namespace slipstream

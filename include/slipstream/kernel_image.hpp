@@ -1,0 +1,72 @@
+// What a compile-time task list becomes: type table, host bodies, and (under nvcc) the megakernel and plain kernels.
+#pragma once
+#include <slipstream/block.hpp>
+#include <slipstream/task.hpp>
+
+namespace slipstream {
+
+/// Scratch memory a body of T asks for: `static constexpr u32 shared_bytes`, 0 when absent.
+template <class T>
+constexpr u32 shared_bytes_of()
+{
+    if constexpr (requires { T::shared_bytes; })
+        return T::shared_bytes;
+    else
+        return 0;
+}
+
+/// Name of a task type for reports: `static constexpr const char* name`, else "task".
+template <class T>
+constexpr const char* name_of()
+{
+    if constexpr (requires { T::name; })
+        return T::name;
+    else
+        return "task";
+}
+
+/// The GPU side of an image; made in a translation unit compiled by nvcc (cuda_image.cuh).
+struct cuda_image {
+    const void* megakernel;                ///< __global__ function; takes one device::kernel_arguments by value
+    const void* const* plain_kernels;      ///< one __global__ function a type; takes the task struct by value
+    u32 threads;                           ///< block size of all of them
+    u32 shared_bytes;                      ///< scratch memory of the hungriest body
+};
+
+/// Everything the library needs to know of a task list. Points to static storage.
+struct kernel_image {
+    using host_body = void (*)(const void* task, host_block& block);
+    u32 types;
+    const abi::task_type* table;
+    const host_body* host_bodies;
+    const char* const* names;
+    const u32* shared_bytes;
+    const cuda_image* cuda; ///< null: this list was compiled for the host only
+};
+
+namespace detail {
+
+template <class T>
+void run_on_host(const void* task, host_block& block)
+{
+    if constexpr (std::is_empty_v<T>) {
+        T{}(block);
+    } else {
+        T copy;
+        std::memcpy(static_cast<void*>(&copy), task, sizeof(T));
+        static_cast<const T&>(copy)(block);
+    }
+}
+
+template <class... Tasks>
+kernel_image make_image(const cuda_image* cuda)
+{
+    static const abi::task_type table[] = {describe_task<Tasks>()...};
+    static constexpr kernel_image::host_body bodies[] = {&run_on_host<Tasks>...};
+    static constexpr const char* names[] = {name_of<Tasks>()...};
+    static constexpr u32 shared[] = {shared_bytes_of<Tasks>()...};
+    return {sizeof...(Tasks), table, bodies, names, shared, cuda};
+}
+
+} // namespace detail
+} // namespace slipstream

@@ -1,0 +1,178 @@
+// The runtime: submit tasks, wait for them, own the resident kernel.
+#pragma once
+#include <chrono>
+#include <memory>
+#include <slipstream/builtin_tasks.hpp>
+#include <slipstream/config.hpp>
+#include <slipstream/kernel_image.hpp>
+#include <slipstream/submit.hpp>
+#if defined(__CUDACC__)
+#include <slipstream/cuda_image.cuh>
+#endif
+
+namespace slipstream {
+
+namespace host {
+class runtime_core;
+}
+
+using deadline = std::chrono::steady_clock::time_point;
+
+/// One line of a worker's history (config::flight_log): which blocks of which task it ran, where and when.
+struct flight_entry {
+    task_handle task;
+    u32 type;
+    u32 worker;
+    u32 sm;
+    u32 first_block;
+    u32 blocks;
+    u64 start_ns; ///< the device's clock
+    u64 end_ns;
+};
+
+/// The part of a runtime that does not depend on the task list. Use slipstream::runtime<Tasks...>.
+///
+/// Thread-safety: all members may be called from any thread, construction and destruction excepted. Each submitting thread
+/// has a submission ring of its own: tasks of one thread are ordered as submitted, tasks of several threads by their accesses
+/// in the order of admission, and by `after`.
+/// Errors: device_error when the device was lost; config_error for arguments that cannot work.
+class runtime_base {
+public:
+    runtime_base(const config& configuration, const kernel_image& image);
+    /// Waits for all submitted tasks, then lets the kernel leave.
+    ~runtime_base();
+    runtime_base(const runtime_base&) = delete;
+    runtime_base& operator=(const runtime_base&) = delete;
+
+    /// Submits a task given as bytes of the struct with index `type`. Writes memory only; no CUDA call. Blocks while the ring
+    /// is full.
+    task_handle submit_bytes(u32 type, const void* task, const submit_options& options);
+    /// The same, but gives up instead of blocking; a message longer than the whole ring never fits.
+    submit_status try_submit_bytes(u32 type, const void* task, const submit_options& options, task_handle& handle);
+
+    /// What has become of a task; never blocks.
+    task_status query(task_handle handle);
+    /// Waits until the task is retired or the deadline has passed (then: pending).
+    task_status wait(task_handle handle, deadline until = deadline::max());
+    /// Waits for everything submitted before the call. False: the deadline has passed.
+    bool wait_all(deadline until = deadline::max());
+
+    /// Lets the kernel leave at the next block boundary and keeps it away until resume(). Returns when it has left.
+    void pause();
+    void resume();
+    /// Batch mode: runs what the rings hold, and returns when it is done.
+    void run_batch();
+
+    /// Declares memory as a unit of dependency. Two registered handles must be equal or disjoint (config_error otherwise).
+    data_handle register_range(const void* data, u64 bytes);
+    data_handle register_tile(const void* data, u64 row_bytes, u64 rows, u64 pitch);
+
+    /// Device memory from the runtime's pool: allocates while the kernel is resident, without a CUDA call. 256-byte aligned.
+    void* allocate(u64 bytes);
+    /// Gives memory back once every task submitted before this call that touches it is done.
+    void release(void* memory, u64 bytes);
+    /// Copies host memory to the device, ordered like a task that writes [to, to + bytes). The host memory may be reused at once.
+    task_handle upload(void* to, const void* from, u64 bytes);
+    /// Copies device memory to the host, ordered like a task that reads it; returns when the data is there.
+    void download(void* to, const void* from, u64 bytes);
+
+    std::string device_name() const;
+    bool on_cuda() const;
+    u32 workers() const;
+    const config& configuration() const;
+    u64 launches() const; ///< how often the kernel was launched
+    /// History of all workers; only while paused or after run_batch().
+    std::vector<flight_entry> flight_log();
+    host::runtime_core& core() { return *core_; }
+
+private:
+    std::unique_ptr<host::runtime_core> core_;
+};
+
+namespace detail {
+
+/// Which platforms a translation unit instantiates: keeps the types of g++ and nvcc units apart (one definition rule).
+struct host_only {};
+struct host_and_cuda {};
+#if defined(__CUDACC__)
+using platforms = host_and_cuda;
+#else
+using platforms = host_only;
+#endif
+
+template <class Platforms, class... Tasks>
+kernel_image image_of()
+{
+#if defined(__CUDACC__)
+    return make_image<Tasks...>(make_cuda_image<Tasks...>());
+#else
+    return make_image<Tasks...>(nullptr);
+#endif
+}
+
+} // namespace detail
+
+/// A contiguous array in device memory, taken from the runtime's pool. Movable, not copyable.
+template <class T>
+class buffer {
+public:
+    buffer(runtime_base& runtime, u64 count)
+        : runtime_(&runtime), data_(static_cast<T*>(runtime.allocate(count * sizeof(T)))), count_(count)
+    {
+    }
+    buffer(buffer&& other) noexcept : runtime_(other.runtime_), data_(std::exchange(other.data_, nullptr)), count_(other.count_) {}
+    buffer& operator=(buffer&& other) noexcept
+    {
+        std::swap(runtime_, other.runtime_);
+        std::swap(data_, other.data_);
+        std::swap(count_, other.count_);
+        return *this;
+    }
+    ~buffer()
+    {
+        if (data_ != nullptr) runtime_->release(data_, count_ * sizeof(T));
+    }
+
+    /// A device address: only bodies may dereference it.
+    T* data() const { return data_; }
+    u64 size() const { return count_; }
+    task_handle upload(std::span<const T> from) { return runtime_->upload(data_, from.data(), from.size_bytes()); }
+    void download(std::span<T> to) { runtime_->download(to.data(), data_, to.size_bytes()); }
+    data_handle handle() { return runtime_->register_range(data_, count_ * sizeof(T)); }
+
+private:
+    runtime_base* runtime_;
+    T* data_;
+    u64 count_;
+};
+
+/// A runtime for a compile-time list of task types; copy, fill and marker come with it.
+template <class Platforms, class... Tasks>
+class basic_runtime : public runtime_base {
+public:
+    using tasks = task_list<Tasks..., copy_task, fill_task, marker_task>;
+
+    explicit basic_runtime(const config& configuration = {})
+        : runtime_base(configuration, detail::image_of<Platforms, Tasks..., copy_task, fill_task, marker_task>())
+    {
+    }
+
+    /// Submits a task. Writes memory only; blocks while the ring is full. See submit_options.
+    template <class Task>
+    task_handle submit(const Task& task, const submit_options& options = {})
+    {
+        return submit_bytes(tasks::template index_of<Task>(), &task, options);
+    }
+
+    /// The same, but returns submit_status::full instead of blocking.
+    template <class Task>
+    submit_status try_submit(const Task& task, task_handle& handle, const submit_options& options = {})
+    {
+        return try_submit_bytes(tasks::template index_of<Task>(), &task, options, handle);
+    }
+};
+
+template <class... Tasks>
+using runtime = basic_runtime<detail::platforms, Tasks...>;
+
+} // namespace slipstream
