@@ -1,0 +1,36 @@
+// Interned strings: a trace repeats a few hundred names a million times.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace slipstream::trace {
+
+class string_table {
+public:
+    std::uint32_t id_of(std::string_view text) {
+        if (const auto it = ids_.find(text); it != ids_.end()) return it->second;
+        const auto id = static_cast<std::uint32_t>(texts_.size());
+        texts_.emplace_back(text);  // a deque never moves its elements, so the keys below stay valid
+        ids_.emplace(texts_.back(), id);
+        return id;
+    }
+    // False when the text was never interned.
+    bool find(std::string_view text, std::uint32_t& id) const {
+        const auto it = ids_.find(text);
+        if (it == ids_.end()) return false;
+        id = it->second;
+        return true;
+    }
+    const std::string& text(std::uint32_t id) const { return texts_[id]; }
+    std::uint32_t size() const { return static_cast<std::uint32_t>(texts_.size()); }
+
+private:
+    std::deque<std::string> texts_;
+    std::unordered_map<std::string_view, std::uint32_t> ids_;
+};
+
+}  // namespace slipstream::trace

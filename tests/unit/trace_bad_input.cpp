@@ -1,0 +1,214 @@
+// Import of broken input: one line that names file, place and remedy; no crash, no hang, no half-read trace.
+#include "trace_catch.hpp"
+
+#include "host/trace/trace_import.hpp"
+#include "trace_files.hpp"
+
+using namespace slipstream::trace;
+using namespace trace_test;
+
+namespace {
+
+// What every message must be, whatever went wrong.
+void check_message(const std::string& message, const std::string& file, const std::string& part) {
+    INFO(message);
+    CHECK(message.starts_with(file + ": "));
+    CHECK(has(message, part));
+    CHECK(has(message, "; "));  // the remedy follows
+    CHECK_FALSE(has(message, "\n"));
+    CHECK(message.size() < 2048);
+}
+
+void kineto_fails(const std::string& file, const std::string& part) {
+    check_message(error_of([&] { import_kineto(file); }), file, part);
+}
+
+void et_fails(const std::string& file, const std::string& part) {
+    check_message(error_of([&] { import_execution_trace(file); }), file, part);
+}
+
+}  // namespace
+
+TEST_CASE("a missing file, a directory and an empty file are refused", "[trace]") {
+    const temp_dir dir;
+    kineto_fails(dir.path() + "/none.json.gz", "no such file");
+    kineto_fails(dir.path(), "is a directory");
+    kineto_fails(dir.write("empty.json", ""), "empty");
+    kineto_fails(dir.write_gz("empty.json.gz", ""), "empty");
+    kineto_fails("/dev/null", "not a regular file");
+    et_fails(dir.path() + "/none.json", "no such file");
+    CHECK(has(error_of([] { import_trace("", ""); }), "neither"));
+}
+
+TEST_CASE("a gzip file cut at any place is refused", "[trace]") {
+    const temp_dir dir;
+    const std::string whole = read_all(dir.write_gz("k.json.gz", kineto_text));
+    for (std::size_t bytes = 2; bytes < whole.size(); bytes += bytes < 32 ? 1 : 61) {
+        const std::string file = dir.write("cut.json.gz", whole.substr(0, bytes));
+        INFO(bytes);
+        const std::string message = error_of([&] { import_kineto(file); });
+        CHECK_FALSE(message.empty());
+        if (bytes > 64) CHECK(has(message, "truncated gzip"));
+    }
+    // The trailer alone missing: all the text is there, but nothing vouches for it.
+    kineto_fails(dir.write("cut.json.gz", whole.substr(0, whole.size() - 4)), "truncated gzip");
+}
+
+TEST_CASE("a damaged gzip file is refused", "[trace]") {
+    const temp_dir dir;
+    std::string bytes = read_all(dir.write_gz("k.json.gz", kineto_text));
+    bytes[bytes.size() - 6] = static_cast<char>(bytes[bytes.size() - 6] ^ 0x55);  // in the checksum
+    kineto_fails(dir.write("bad.json.gz", bytes), "damaged gzip");
+}
+
+TEST_CASE("JSON cut at any place is refused", "[trace]") {
+    const temp_dir dir;
+    for (std::size_t bytes = 1; bytes < kineto_text.size(); bytes += 37) {
+        const std::string file = dir.write("cut.json", kineto_text.substr(0, bytes));
+        INFO(bytes);
+        CHECK_FALSE(error_of([&] { import_kineto(file); }).empty());
+    }
+    kineto_fails(dir.write("cut.json", kineto_text.substr(0, kineto_text.size() / 2)), "truncated JSON");
+    et_fails(dir.write("cut.json", et_text.substr(0, et_text.size() / 2)), "truncated JSON");
+}
+
+TEST_CASE("malformed JSON is refused with its byte offset", "[trace]") {
+    const temp_dir dir;
+    kineto_fails(dir.write("bad.json", "hello, not JSON"), "byte 0");
+    kineto_fails(dir.write("bad.json", replaced(kineto_text, "\"ph\":\"X\"", "\"ph\" \"X\"")), "malformed JSON");
+    kineto_fails(dir.write("bad.json", kineto_text + "}"), "malformed JSON");
+    kineto_fails(dir.write("bad.json", replaced(kineto_text, "aten::relu", std::string(1, '\0'))), "NUL");
+    kineto_fails(dir.write("bad.json", replaced(kineto_text, "\"dur\":8.25", "\"dur\":1e999")), "malformed JSON");
+    et_fails(dir.write("bad.json", replaced(et_text, "\"rf_id\":4,", "\"rf_id\":4;")), "malformed JSON");
+}
+
+TEST_CASE("nesting 200 000 deep is refused, not a stack overflow", "[trace]") {
+    const temp_dir dir;
+    const std::string deep(200'000, '[');
+    kineto_fails(dir.write("deep.json", deep), "nested deeper than");
+    kineto_fails(dir.write("deep.json", "{\"traceEvents\":" + deep), "nested deeper than");
+    kineto_fails(dir.write("deep.json", "{\"other\":" + deep + std::string(200'000, ']') + "}"), "nested deeper than");
+    std::string objects;
+    for (int i = 0; i < 200'000; ++i) objects += "{\"a\":";
+    kineto_fails(dir.write("deep.json", objects), "nested deeper than");
+    et_fails(dir.write("deep.json", "{\"nodes\":[{\"id\":1,\"name\":\"x\",\"inputs\":" + deep), "nested deeper than");
+}
+
+TEST_CASE("a field of the wrong type or out of range is refused with its event", "[trace]") {
+    const temp_dir dir;
+    const auto fails = [&](const std::string& from, const std::string& to, const std::string& part) {
+        kineto_fails(dir.write("k.json", replaced(kineto_text, from, to)), part);
+    };
+    fails("\"ts\":100,", "\"ts\":\"abc\",", "event 6, field ts: wrong type");
+    fails("\"ts\":100,", "", "event 6, field ts: missing");
+    fails("\"ts\":100,", "\"ts\":1e300,", "field ts");
+    fails("\"dur\":8.25", "\"dur\":-3", "field dur: negative");
+    fails("\"dur\":8.25", "\"dur\":NaN", "field dur: not a usable time");
+    fails("\"dur\":8.25", "\"dur\":Infinity", "field dur: not a usable time");
+    fails("\"dur\":8.25", "\"dur\":null", "field dur: wrong type");
+    fails("\"grid\":[8,1,1]", "\"grid\":[8,1]", "field grid: expected exactly three");
+    fails("\"grid\":[8,1,1]", "\"grid\":[8,1,1,1]", "field grid: expected exactly three");
+    fails("\"grid\":[8,1,1]", "\"grid\":[8,-1,1]", "field grid: wrong type");
+    fails("\"grid\":[8,1,1]", "\"grid\":[8,1,0]", "field grid: out of range");
+    fails("\"grid\":[8,1,1]", "\"grid\":[99999999999,1,1]", "field grid: out of range");
+    fails("\"grid\":[8,1,1]", "\"grid\":\"8\"", "field grid: wrong type");
+    fails("\"block\":[256,1,1]", "\"block\":[256,1,1024]", "field block: out of range");
+    fails("\"stream\":7", "\"stream\":\"seven\"", "field stream: wrong type");
+    fails("\"correlation\":100", "\"correlation\":[1]", "field correlation: wrong type");
+    fails("\"name\":\"relu_kernel\"", "\"name\":17", "field name: wrong type");
+    fails("\"cat\":\"kernel\"", "\"cat\":3", "field cat: wrong type");
+    fails("\"bytes\":256", "\"bytes\":-256", "field bytes");
+    fails("\"bytes\":256", "\"bytes\":36893488147419103232", "field bytes");
+    fails("\"shared memory\":64", "\"shared memory\":64.5", "field shared memory");
+    kineto_fails(dir.write("k.json", R"({"traceEvents": [17]})"), "event 0: wrong type");
+    kineto_fails(dir.write("k.json", R"({"traceEvents": {}})"), "no `traceEvents` array");
+    kineto_fails(dir.write("k.json", R"({"traceEvents": []})"), "no GPU task");
+    kineto_fails(dir.write("k.json", "{}"), "no `traceEvents` array");
+    kineto_fails(dir.write("k.json", "[]"), "no GPU task");
+    kineto_fails(dir.write("k.json", "3"), "no `traceEvents` array");
+}
+
+TEST_CASE("a broken execution trace is refused with its node", "[trace]") {
+    const temp_dir dir;
+    const auto fails = [&](const std::string& from, const std::string& to, const std::string& part) {
+        et_fails(dir.write("e.json", replaced(et_text, from, to)), part);
+    };
+    fails("\"rf_id\":4", "\"rf_id\":\"four\"", "node 1 (id 4), field rf_id: wrong type");
+    fails("\"id\":5", "\"id\":4", "a second node with this id");
+    fails("\"id\":5,", "", "node 2, field id: missing");
+    fails("[[20,50,0,64,4,\"cuda:0\"]]", "{\"values\":17}", "field inputs: wrong type");
+    fails("[20,50,0,64,4,\"cuda:0\"]", "[20,50,-1,64,4,\"cuda:0\"]", "negative field");
+    fails("[20,50,0,64,4,\"cuda:0\"]", "[20,50,0,18446744073709551615,4,\"cuda:0\"]", "does not fit");
+    fails("\"op_schema\":\"aten::relu(Tensor self) -> Tensor\"", "\"op_schema\":3", "field op_schema: wrong type");
+    et_fails(dir.write("e.json", "{\"nodes\": []}"), "empty");
+    et_fails(dir.write("e.json", "{\"nodes\": [3]}"), "node 0: wrong type");
+    et_fails(dir.write("e.json", "{\"schema\": \"1.0.1\"}"), "no `nodes` array");
+}
+
+TEST_CASE("parent links in a circle do not hang the import", "[trace]") {
+    const temp_dir dir;
+    std::string text = replaced(et_text, "\"id\":4,\"rf_id\":4,\"parent\":2", "\"id\":4,\"rf_id\":4,\"parent\":5");
+    text = replaced(text, "\"id\":5,\"rf_id\":5,\"parent\":2", "\"id\":5,\"rf_id\":5,\"parent\":4");
+    CHECK(error_of([&] { import_execution_trace(dir.write("e.json", text)); }).empty());
+}
+
+TEST_CASE("Kineto given as execution trace and the other way round is said", "[trace]") {
+    const temp_dir dir;
+    kineto_fails(dir.write("e.json", et_text), "pass it with --et");
+    et_fails(dir.write("k.json", kineto_text), "is a Kineto trace");
+}
+
+TEST_CASE("an execution trace of another run is refused", "[trace]") {
+    const temp_dir dir;
+    const std::string kineto = dir.write("k.json", kineto_text);
+    const auto fails = [&](std::string text, const std::string& part) {
+        const std::string et = dir.write("e.json", text);
+        check_message(error_of([&] { import_kineto_with_et(kineto, et); }), et, part);
+    };
+    std::string other = et_text;
+    for (const char* name : {"\"aten::relu\"", "\"aten::add_\"", "\"aten::copy_\""})
+        other = replaced(other, name, "\"aten::other\"");
+    fails(other, "does not belong to " + kineto);
+    // One operator that fits proves little: most GPU tasks stay without ranges.
+    fails(et_text.substr(0, et_text.find(",\n {\"name\":\"aten::add_\"")) + "]}", "only 1 of 4 GPU tasks");
+}
+
+TEST_CASE("every bound of the import is enforced", "[trace]") {
+    const temp_dir dir;
+    const std::string kineto = dir.write("k.json", kineto_text), et = dir.write("e.json", et_text);
+    const auto kineto_error = [&](const import_limits& l) { return error_of([&] { import_kineto(kineto, l); }); };
+    const auto pair_error = [&](const import_limits& l) { return error_of([&] { import_kineto_with_et(kineto, et, l); }); };
+    import_limits l;
+    l.file_bytes_max = 100;
+    CHECK(has(kineto_error(l), "larger than 100 bytes"));
+    l = {};
+    l.tasks_max = 3;
+    CHECK(has(kineto_error(l), "more than 3 GPU tasks"));
+    l = {};
+    l.records_max = 2;
+    CHECK(has(kineto_error(l), "more than 2 events"));
+    l = {};
+    l.accesses_max = 5;
+    CHECK(has(pair_error(l), "more than 5 byte ranges"));
+    l = {};
+    l.element_values_max = 10;
+    CHECK(has(kineto_error(l), "more than 10 values"));
+    l = {};
+    l.element_bytes_max = 50;
+    CHECK(has(kineto_error(l), "more than 50 bytes of text"));
+    l = {};
+    l.order_edges_max = 1;
+    CHECK(has(kineto_error(l), "more than 1 stream-order edges"));
+    l = {};
+    l.token_bytes_max = 1 << 17;
+    const std::string long_text = dir.write("long.json", replaced(kineto_text, "Record Window End", std::string(1 << 20, 'x')));
+    CHECK(has(error_of([&] { import_kineto(long_text, l); }), "one token is longer than"));
+}
+
+TEST_CASE("text from the file cannot break the message over several lines", "[trace]") {
+    const temp_dir dir;
+    const std::string file = dir.path() + "/new\nline.json";
+    const std::string message = error_of([&] { import_kineto(file); });
+    CHECK(has(message, "new?line.json"));
+    CHECK_FALSE(has(message, "\n"));
+}
