@@ -134,13 +134,12 @@ SLIPSTREAM_BOTH void reset_phases(const engine_memory<P>& m, const control_state
 
 /// All slots and pool blocks are free; called once, before the first launch, on zeroed memory.
 template <class P>
-void initialise(const engine_memory<P>& m, const control_state<P>& s)
+void initialise(const engine_memory<P>& m, const control_state<P>& s, const abi::task_type* types)
 {
-    typename P::team team;
-    queue_producer<P, u32, edge::R2_slot_freed, edge::A2_slot_taken> free(s.free_queue);
     for (u32 slot = 0; slot < m.n.window; ++slot) P::set(s.first_block[slot], no_block);
-    for (u32 slot = 0; slot < m.n.window_used; ++slot) free.put(team, slot);
-    free.publish(team);
+    for (u32 slot = 0; slot < m.n.window_used; ++slot) s.free_slots[slot / 32] |= 1u << slot % 32;
+    for (u32 r = 0; r < m.n.rings; ++r) s.progress[r].ring = r;
+    for (u32 t = 0; t < m.n.types; ++t) s.types[t] = types[t];
     for (u32 b = 0; b < m.n.pool_blocks; ++b) s.pool_free[b] = b;
     *s.pool_free_count = m.n.pool_blocks;
 }

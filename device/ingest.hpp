@@ -25,7 +25,7 @@ public:
     using team_type = typename P::team;
 
     SLIPSTREAM_BOTH ingest(const engine_memory<P>& memory, const control_state<P>& state)
-        : m_(memory), s_(state), free_(state.free_queue), decoded_(state.decoded_queue)
+        : m_(memory), s_(state), free_(state.free_queue()), decoded_(state.decoded_queue())
     {
     }
 
@@ -34,7 +34,14 @@ public:
     {
         bool progress = false;
         starved_ = false;
-        for (u32 r = 0; r < m_.n.rings; ++r) progress |= poll(team, r);
+        reclaim(team);
+        SLIPSTREAM_ONE_COPY
+        for (u32 first = 0; first < m_.n.rings; first += rings_at_once) {
+            fetch(team, first);
+            SLIPSTREAM_ONE_COPY
+            for (u32 j = 0; j < rings_at_once && first + j < m_.n.rings; ++j)
+                progress |= poll(team, first + j, s_.fetched[j], s_.staged + j * staged_words);
+        }
         decoded_.publish(team);
         return progress;
     }
@@ -51,22 +58,64 @@ public:
 private:
     enum stage_name : u32 { stage_header, stage_entries, stage_second_half, stage_scalars, stage_gate };
 
-    SLIPSTREAM_BOTH bool poll(team_type& team, u32 r)
+    static constexpr u32 rings_at_once = staged_rings;
+    static constexpr u32 staged_words = staged_slots * 16;
+
+    /// Loads up to staged_slots slots of each of four rings, all loads in flight together: one bus round trip for all.
+    /// fetched[j]: how many from the head on are complete.
+    SLIPSTREAM_BOTH void fetch(team_type& team, u32 first)
+    {
+        constexpr u32 all = staged_slots * abi::slot_chunks;
+        const u32 limit = m_.n.ring_slots < staged_slots ? m_.n.ring_slots * abi::slot_chunks : all;
+        u32 bad[rings_at_once];
+        for (u32 j = 0; j < rings_at_once; ++j) bad[j] = first + j < m_.n.rings ? limit : 0;
+        for (u32 c = team.rank(); c < limit; c += team.size()) {
+            abi::chunk chunk[rings_at_once];
+            u64 position[rings_at_once];
+            for (u32 j = 0; j < rings_at_once; ++j) {
+                const u32 r = first + j;
+                if (r >= m_.n.rings) break;
+                position[j] = s_.progress[r].position + c / abi::slot_chunks;
+                chunk[j] = P::load(edge::A0_ring_publish,
+                                   m_.rings[static_cast<u64>(r) * m_.n.ring_slots + (position[j] & (m_.n.ring_slots - 1))]
+                                       .chunks[c % abi::slot_chunks],
+                                   order::acquire, scope::system);
+            }
+            for (u32 j = 0; j < rings_at_once; ++j) {
+                if (c >= bad[j]) continue; // also: no such ring
+                if (chunk[j].w[3] != abi::lap_tag(position[j], m_.n.ring_slots))
+                    bad[j] = c;
+                else
+                    for (u32 i = 0; i < 4; ++i) s_.staged[j * staged_words + 4 * c + i] = chunk[j].w[i];
+            }
+        }
+        for (u32 j = 0; j < rings_at_once; ++j) {
+            const u32 whole = team.reduce_min(bad[j]) / abi::slot_chunks;
+            if (team.leader()) s_.fetched[j] = whole;
+        }
+        team.sync();
+    }
+
+    SLIPSTREAM_BOTH bool poll(team_type& team, u32 r, u32 slots, const u32* staged)
     {
         ring_progress rp = s_.progress[r];
+        if (slots == 0 && rp.stage != stage_gate && rp.position == rp.published) return false;
         bool progress = false;
-        if (rp.stage == stage_gate) {
-            progress = pass_gate(team, rp);
-        } else {
-            const u32 slots = fetch(team, rp, r);
-            for (u32 k = 0; k < slots; ++k) {
-                if (!take_slot(team, rp, r, k)) {
-                    starved_ = true;
-                    break;
-                }
+        // What was fetched while the gate was shut is fetched again once it is open.
+        const u32 usable = rp.stage == stage_gate ? 0 : slots;
+        SLIPSTREAM_ONE_COPY
+        for (u32 k = 0;;) {
+            if (rp.stage == stage_gate) {
+                if (!pass_gate(team, rp)) break;
                 progress = true;
-                if (rp.stage == stage_gate && !pass_gate(team, rp)) break;
             }
+            if (k == usable) break;
+            if (!take_slot(team, rp, r, staged + 16 * k)) {
+                starved_ = true;
+                break;
+            }
+            progress = true;
+            ++k;
         }
         // The submitter is told every quarter ring, and at once when the ring runs dry.
         if (rp.position != rp.published && (!progress || 4 * (rp.position - rp.published) >= m_.n.ring_slots)) {
@@ -81,39 +130,16 @@ private:
         return progress;
     }
 
-    /// Loads up to staged_slots slots and returns how many from the head on are complete.
-    SLIPSTREAM_BOTH u32 fetch(team_type& team, const ring_progress& rp, u32 r)
-    {
-        constexpr u32 chunks = control_state<P>::staged_slots * abi::slot_chunks;
-        const u32 limit = m_.n.ring_slots < control_state<P>::staged_slots ? m_.n.ring_slots * abi::slot_chunks : chunks;
-        ring_slot<P>* const ring = m_.rings + static_cast<u64>(r) * m_.n.ring_slots;
-        u32 bad = limit;
-        for (u32 c = team.rank(); c < limit; c += team.size()) {
-            const u64 position = rp.position + c / abi::slot_chunks;
-            const abi::chunk chunk = P::load(edge::A0_ring_publish,
-                                             ring[position % m_.n.ring_slots].chunks[c % abi::slot_chunks], order::acquire,
-                                             scope::system);
-            if (chunk.w[3] != abi::lap_tag(position, m_.n.ring_slots)) {
-                bad = c;
-                break; // later chunks of this lane cannot be part of the prefix
-            }
-            for (u32 i = 0; i < 4; ++i) s_.staged[4 * c + i] = chunk.w[i];
-        }
-        const u32 slots = team.reduce_min(bad) / abi::slot_chunks;
-        team.sync();
-        return slots;
-    }
-
     /// Decodes one staged ring slot. False: nothing was taken, for want of a window slot or pool blocks.
-    SLIPSTREAM_BOTH bool take_slot(team_type& team, ring_progress& rp, u32 r, u32 k)
+    SLIPSTREAM_BOTH bool take_slot(team_type& team, ring_progress& rp, u32 r, const u32* words)
     {
         u32 c = 0;
-        const u32* const words = s_.staged + 16 * k;
         if (rp.stage == stage_header) {
             const abi::chunk first{{words[0], words[1], words[2], 0}};
             if (!begin(team, rp, r, abi::message_header::decode(first))) return false;
             c = 1;
         }
+        SLIPSTREAM_ONE_COPY
         for (; c < abi::slot_chunks && rp.stage != stage_gate; ++c) take_chunk(team, rp, words + 4 * c);
         ++rp.position;
         return true;
@@ -123,10 +149,8 @@ private:
     {
         const u32 blocks_needed
             = h.entries > inline_accesses ? (h.entries - inline_accesses + pool_block_entries - 1) / pool_block_entries : 0;
-        // Freed slots bring their pool blocks back; take all there are before giving up.
-        reclaim(team);
-        if (held() == no_slot || *s_.pool_free_count < blocks_needed) return false;
-        const u32 slot = held();
+        const u32 slot = lowest_free(team); // step() took back what was freed; more comes with the next step
+        if (slot == no_slot || *s_.pool_free_count < blocks_needed) return false;
         u32 chain = no_block;
         const u32 left = *s_.pool_free_count - blocks_needed;
         team.sync(); // all lanes have read what the leader changes now
@@ -137,7 +161,7 @@ private:
                 chain = block;
             }
             *s_.pool_free_count = left;
-            *s_.held_slot = 0;
+            s_.free_slots[slot / 32] &= ~(1u << slot % 32);
         }
         chain = team.broadcast(chain);
         rp.stage = h.entries ? stage_entries : h.scalars ? stage_scalars : stage_gate;
@@ -149,13 +173,11 @@ private:
         rp.last_block = chain;
         if (team.leader()) {
             task_record<P>& record = m_.records[slot];
-            P::set(record.type, h.type);
             P::set(record.blocks, h.blocks);
-            P::set(record.ring, r);
-            P::set(record.position, rp.messages);
             P::store(edge::P0_ticket, record.next_block, 0u, order::relaxed, scope::device);
             P::store(edge::P4_status, record.status, 0u, order::relaxed, scope::device);
             P::set(s_.task_id[slot], static_cast<u64>(r) << 56 | rp.messages);
+            P::set(s_.type[slot], h.type);
             P::set(s_.blocks[slot], h.blocks);
             P::set(s_.counts[slot], h.entries | h.flags << 16);
             P::set(s_.first_block[slot], chain);
@@ -167,30 +189,38 @@ private:
     /// Moves freed slots out of the free queue and their pool blocks back onto the stack.
     SLIPSTREAM_BOTH void reclaim(team_type& team)
     {
-        // One slot is kept in hand; the rest wait in the queue, their blocks with them, until somebody needs them.
-        if (held() != no_slot || free_.available(team) == 0) return;
-        const u32 slot = free_.pop();
-        u32 block = P::get(s_.first_block[slot]);
-        u32 top = *s_.pool_free_count;
-        team.sync();
-        while (block != no_block) {
-            const u32 next = P::get(m_.pool[block].next);
-            if (team.leader()) s_.pool_free[top] = block;
-            ++top;
-            block = next;
+        for (u32 count = free_.available(team); count != 0; --count) {
+            const u32 slot = free_.pop();
+            u32 block = P::get(s_.first_block[slot]);
+            u32 top = *s_.pool_free_count;
+            team.sync();
+            while (block != no_block) {
+                const u32 next = P::get(m_.pool[block].next);
+                if (team.leader()) s_.pool_free[top] = block;
+                ++top;
+                block = next;
+            }
+            team.sync();
+            if (team.leader()) {
+                *s_.pool_free_count = top;
+                s_.free_slots[slot / 32] |= 1u << slot % 32;
+                P::set(s_.first_block[slot], no_block);
+            }
+            team.sync();
         }
-        team.sync();
-        if (team.leader()) {
-            *s_.pool_free_count = top;
-            *s_.held_slot = slot + 1;
-            P::set(s_.first_block[slot], no_block);
-        }
-        team.sync();
         free_.release(team);
     }
 
-    /// The free slot in hand, which survives a park, or no_slot.
-    SLIPSTREAM_BOTH u32 held() const { return *s_.held_slot ? *s_.held_slot - 1 : no_slot; }
+    SLIPSTREAM_BOTH u32 lowest_free(team_type& team)
+    {
+        for (u32 first = 0; first < m_.n.groups(); first += 32) {
+            const u32 any = team.mask32([&](u32 k) { return first + k < m_.n.groups() && s_.free_slots[first + k] != 0; });
+            if (any == 0) continue;
+            const u32 g = first + lowest_bit(any);
+            return 32 * g + lowest_bit(s_.free_slots[g]);
+        }
+        return no_slot;
+    }
 
     SLIPSTREAM_BOTH void take_chunk(team_type& team, ring_progress& rp, const u32* w)
     {
@@ -199,23 +229,26 @@ private:
             if (w[0] & abi::handle_bit) {
                 for (u32 i = 0; i < 3 && rp.entries_left && (w[i] & abi::handle_bit); ++i) take_handle(team, rp, w[i]);
             } else if (abi::kind_of(w[0]) == abi::entry_kind::rect || abi::kind_of(w[0]) == abi::entry_kind::long_range) {
-                for (u32 i = 0; i < 3; ++i) rp.half[i] = w[i];
+                team.sync();
+                if (team.leader())
+                    for (u32 i = 0; i < 3; ++i) half(rp)[i] = w[i];
+                team.sync();
                 rp.stage = stage_second_half;
                 return;
             } else if (abi::kind_of(w[0]) == abi::entry_kind::after) {
                 store_entry(team, rp, abi::access_entry::after(w[0] & 0xff, w[1] | static_cast<u64>(w[2]) << 32));
             } else {
-                take_access(team, rp, w, 0, 0, false);
+                take_access(team, rp, w[0], w[1], w[2], 0, 0, false);
             }
             break;
         case stage_second_half: {
-            const bool rect = abi::kind_of(rp.half[0]) == abi::entry_kind::rect;
+            const u32* const first = half(rp);
             rp.stage = stage_entries;
-            take_access(team, rp, rp.half, w[0], w[1], rect);
+            take_access(team, rp, first[0], first[1], first[2], w[0], w[1], abi::kind_of(first[0]) == abi::entry_kind::rect);
             break;
         }
         case stage_scalars: {
-            const abi::task_type& type = m_.types[rp.type];
+            const abi::task_type& type = s_.types[rp.type];
             for (u32 i = 0; i < 3 && rp.scalars_left; ++i, --rp.scalars_left, ++rp.scalar)
                 if (team.leader() && rp.scalar < type.scalars)
                     P::set(m_.records[rp.slot].words[type.scalar_offset[rp.scalar]], w[i]);
@@ -226,6 +259,10 @@ private:
         if (rp.stage == stage_entries && rp.entries_left == 0) rp.stage = stage_scalars;
         if (rp.stage == stage_scalars && rp.scalars_left == 0) rp.stage = stage_gate;
     }
+
+    /// The first chunk of a two-chunk entry, kept in fast memory: in ring_progress it would need an address, and a local
+    /// variable with an address lies in memory that every acquire of this SM empties from the L1.
+    SLIPSTREAM_BOTH u32* half(const ring_progress& rp) const { return s_.halves + 3 * rp.ring; }
 
     SLIPSTREAM_BOTH void take_handle(team_type& team, ring_progress& rp, u32 w)
     {
@@ -253,15 +290,15 @@ private:
     }
 
     /// A raw access: `extra` and `pitch` come from the second chunk.
-    SLIPSTREAM_BOTH void take_access(team_type& team, ring_progress& rp, const u32* w, u32 extra, u32 pitch, bool rect)
+    SLIPSTREAM_BOTH void take_access(team_type& team, ring_progress& rp, u32 w0, u32 w1, u32 w2, u32 extra, u32 pitch, bool rect)
     {
-        const u64 address = w[1] | static_cast<u64>(w[0] & ((1u << 25) - 1)) << 32;
-        const abi::access_mode mode = abi::mode_of(w[0]);
+        const u64 address = w1 | static_cast<u64>(w0 & ((1u << 25) - 1)) << 32;
+        const abi::access_mode mode = abi::mode_of(w0);
         if (rect) {
-            store_member(team, rp, address, w[2], 0, extra, pitch);
-            store_entry(team, rp, abi::access_entry::rect(mode, address, w[2], extra, pitch));
+            store_member(team, rp, address, w2, 0, extra, pitch);
+            store_entry(team, rp, abi::access_entry::rect(mode, address, w2, extra, pitch));
         } else {
-            const u64 bytes = w[2] | static_cast<u64>(extra) << 32;
+            const u64 bytes = w2 | static_cast<u64>(extra) << 32;
             store_member(team, rp, address, bytes, 0, 1, 0);
             store_entry(team, rp, abi::access_entry::range(mode, address, bytes));
         }
@@ -271,7 +308,7 @@ private:
     SLIPSTREAM_BOTH void store_member(team_type& team, ring_progress& rp, u64 address, u64 bytes, u32 handle_plus_one,
                                       u32 rows, u32 pitch)
     {
-        const abi::task_type& type = m_.types[rp.type];
+        const abi::task_type& type = s_.types[rp.type];
         if (rp.member < type.members && team.leader()) {
             const u32 at = type.member_offset[rp.member];
             const u64 tail = bytes | static_cast<u64>(handle_plus_one) << 40;

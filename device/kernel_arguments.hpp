@@ -7,10 +7,9 @@ namespace slipstream::device {
 template <class P>
 struct kernel_arguments {
     engine_memory<P> memory;
-    void* near_saved; ///< device memory: the control block's fast memory between launches
-    u32 near_bytes;
-    u32 reserved;
-    void* far;        ///< device memory: what did not fit into fast memory
+    control_offsets offsets;
+    unsigned char* near_saved; ///< device memory: the control block's fast memory between launches
+    unsigned char* far;        ///< device memory: what did not fit into fast memory
     u64 residency_ns;
 };
 

@@ -5,7 +5,7 @@
 //   pinned (host and device)   rings[rings][ring_slots] of 64 B · host_page · ring_page[rings] · complete bits[rings][2048]
 //                              · recorder[workers] of 16 B · handle table · flight log
 //   device                     records[window] of 384 B · mailboxes[workers] of 128 B · done[workers] of 4 B
-//                              · pool_blocks of 32 entries · handle cache · type table · stop word · notifier's mirror
+//                              · pool_blocks of 32 entries · handle cache · stop word · notifier's mirror
 //   fast (shared memory of the control block, spilled to device memory at park)   control_state: queues, window, scheduler
 // OWNERS  (single writer -> readers, scope)
 //   ring slots            submitter -> ingest, system          host_page.command   service -> notifier, system
@@ -75,11 +75,7 @@ struct ring_slot {
 template <class P>
 struct task_record {
     typename P::template cell<u32> words[abi::task_words_max]; ///< the task struct
-    typename P::template cell<u32> type;
     typename P::template cell<u32> blocks;
-    typename P::template cell<u32> ring;
-    typename P::template cell<u32> reserved;
-    typename P::template cell<u64> position; ///< of the submission in its ring
     alignas(64) typename P::template word<u32> next_block; ///< ticket counter
     typename P::template word<u32> status;                 ///< 0, or the code a body failed with
 };
@@ -115,10 +111,19 @@ struct sizes {
     u32 types;
     u32 handles;
     u32 log_capacity; ///< flight-log entries a worker can keep
+    u32 lone_workers; ///< 1: a worker has its SM to itself and may poll with acquire loads (they empty the SM's L1)
 
     SLIPSTREAM_BOTH u32 groups() const { return window / 32; }
     SLIPSTREAM_BOTH bool successors_near() const { return window <= successors_near_max; }
     SLIPSTREAM_BOTH u32 worker_groups() const { return (workers + 31) / 32; }
+    /// Capacity of the control block's queues: the window's slots, rounded up to a power of two.
+    SLIPSTREAM_BOTH u32 queue_slots() const { return power_of_two(window); }
+    SLIPSTREAM_BOTH static constexpr u32 power_of_two(u32 value)
+    {
+        u32 p = 1;
+        while (p < value) p *= 2;
+        return p;
+    }
 };
 
 /// One picked-up run of blocks with its times, kept when a flight log is asked for.
@@ -151,7 +156,6 @@ struct engine_memory {
     typename P::template word<u32>* done;
     pool_block<P>* pool;
     abi::handle_entry* handle_cache; ///< address 0: not met yet
-    const abi::task_type* types;
     typename P::template word<u32>* stop;
     u32* complete_mirror; ///< [rings][completion_words], the notifier's own copy of the bits
 };
@@ -172,109 +176,135 @@ struct ring_progress {
     u32 scalar;    ///< scalar words stored so far
     u32 type;
     u32 last_block;
-    u32 half[3];   ///< first chunk of a two-chunk entry
+    u32 ring;
 };
 
-/// The control block's own memory. Pointers only; the bytes lie where the carver put them.
+// The control block's own memory as a list: field, type, where it lies, how many. One list makes the offsets (host) and the
+// pointers (device). `near` is fast memory, `far` device memory, `rows` near or far by sizes::successors_near().
+//   ingest alone     progress, staged, pool_free, pool_free_count, free_slots, types
+//   ingest fills while a slot is filling, the scheduler reads once it is decoded   accesses .. first_block
+//   notifier alone   low_water
+//   scheduler alone  marks and all that follow
+#define SLIPSTREAM_CONTROL_FIELDS(X)                                                                                    \
+    X(free_tail, word<u32>, near, 1)                                                                                    \
+    X(free_head, word<u32>, near, 1)                                                                                    \
+    X(free_entries, cell<u32>, near, s.queue_slots())                                                                   \
+    X(decoded_tail, word<u32>, near, 1)                                                                                 \
+    X(decoded_head, word<u32>, near, 1)                                                                                 \
+    X(decoded_entries, cell<u32>, near, s.queue_slots())                                                                \
+    X(retired_tail, word<u32>, near, 1)                                                                                 \
+    X(retired_head, word<u32>, near, 1)                                                                                 \
+    X(retired_entries, cell<retired_entry>, near, s.queue_slots()) /* one step can retire the whole window */          \
+    X(request, word<u32>, near, 1)        /* notifier -> ingest, scheduler: a command */                                \
+    X(ingest_phase, word<u32>, near, 1)   /* ingest -> scheduler */                                                     \
+    X(schedule_phase, word<u32>, near, 1) /* scheduler -> notifier */                                                   \
+    X(progress, ring_progress, near, s.rings)                                                                           \
+    X(staged, u32, near, staged_rings * staged_slots * 16) /* ring slots of the poll in hand */                         \
+    X(fetched, u32, near, staged_rings)                    /* complete slots of each */                                 \
+    X(halves, u32, near, 3 * s.rings)                      /* first chunk of a two-chunk entry */                       \
+    X(pool_free, u32, far, s.pool_blocks)                  /* stack of free pool blocks */                              \
+    X(pool_free_count, u32, near, 1)                                                                                    \
+    X(free_slots, u32, near, s.groups()) /* a bit a slot; the lowest is taken first, so that live slots lie close */    \
+    X(types, abi::task_type, near, s.types)                                                                             \
+    X(accesses, cell<abi::access_entry>, near, inline_accesses * s.window) /* [access][slot] */                         \
+    X(task_id, cell<u64>, near, s.window)     /* ring << 56 | position */                                               \
+    X(type, cell<u32>, near, s.window)                                                                                 \
+    X(blocks, cell<u32>, near, s.window)                                                                                \
+    X(counts, cell<u32>, near, s.window)      /* entries | flags << 16 */                                               \
+    X(first_block, cell<u32>, near, s.window) /* pool block or no_block */                                              \
+    X(low_water, u64, near, s.rings)                                                                                    \
+    X(marks, u32, near, mark_count * s.groups()) /* [mark][group], a bit a slot; see enum mark */                       \
+    X(found, u32, near, s.groups())     /* predecessors of the task being admitted */                                   \
+    X(pool_live, u32, far, s.pool_blocks)                                                                               \
+    X(successors, u32, rows, s.window * s.groups())                                                                     \
+    X(pending, u32, near, s.window)     /* predecessors not yet retired */                                              \
+    X(next_block, u32, near, s.window)  /* blocks mailed; tickets: 0, or blocks once all are drawn */                   \
+    X(outstanding, u32, near, s.window) /* mails not yet answered */                                                    \
+    X(ready, u32, near, s.queue_slots()) /* ring buffer of ready slots */                                               \
+    X(sent, u32, near, s.workers)       /* mails ever sent */                                                           \
+    X(seen, u32, near, s.workers)       /* completions ever seen */                                                     \
+    X(answered, u32, near, 32 * s.worker_groups()) /* completion words read by the poll in hand */                      \
+    X(changed, u32, near, s.worker_groups())       /* workers that answered since the last poll */                      \
+    X(mailed, u32, near, s.workers * mailbox_depth) /* slot of each mail */                                             \
+    X(batch, u32, near, s.queue_slots()) /* slots completed in this step */                                            \
+    X(counters, u32, near, 16)
+
+/// What the window knows of a slot, a bit each. The bits of one slot are changed by one lane a mark.
+enum mark : u32 {
+    mark_in_flight, ///< admitted, not retired
+    mark_exposed,   ///< in flight and not covered by a later whole-memory task
+    mark_whole,     ///< whole-memory tasks among the exposed
+    mark_pooled,    ///< exposed, with pool blocks
+    mark_awaited,   ///< some task waits for it: its successor row is not empty
+    mark_live,      ///< inline access 0 is in use and not yet superseded; three more follow
+    mark_count = mark_live + inline_accesses
+};
+
+inline constexpr u32 staged_slots = 8; ///< ring slots fetched at a time: one chunk a lane of a warp
+inline constexpr u32 staged_rings = 4; ///< rings fetched in one go
+
+/// Byte offsets of the control block's fields in fast or device memory; computed once on the host.
+struct control_offsets {
+#define SLIPSTREAM_OFFSET(name, type, place, count) u32 name;
+    SLIPSTREAM_CONTROL_FIELDS(SLIPSTREAM_OFFSET)
+#undef SLIPSTREAM_OFFSET
+    u32 near_bytes;
+    u32 far_bytes;
+};
+
+/// The control block's own memory: pointers only. On the GPU they are the fast memory's base plus a kernel parameter, which
+/// the compiler folds into each access: no pointer is ever loaded.
 template <class P>
 struct control_state {
     template <class T> using word = typename P::template word<T>;
     template <class T> using cell = typename P::template cell<T>;
 
-    sizes n;
-    queue_storage<P, u32> free_queue;
-    queue_storage<P, u32> decoded_queue;
-    queue_storage<P, retired_entry> retired_queue;
-    word<u32>* request;        ///< notifier -> ingest, scheduler: a command
-    word<u32>* ingest_phase;   ///< ingest -> scheduler
-    word<u32>* schedule_phase; ///< scheduler -> notifier
+#define SLIPSTREAM_POINTER(name, type, place, count) type* name;
+    SLIPSTREAM_CONTROL_FIELDS(SLIPSTREAM_POINTER)
+#undef SLIPSTREAM_POINTER
+    u32 queue_slots;
 
-    // ingest
-    ring_progress* progress; ///< [rings]
-    u32* staged;             ///< [staged_slots * 16] payload words of the poll in hand
-    u32* pool_free;          ///< stack of free pool blocks
-    u32* pool_free_count;
-    u32* held_slot;          ///< a free slot in hand plus 1, or 0
-
-    // window: written by ingest while a slot is filling, read by the scheduler once it is decoded
-    cell<abi::access_entry>* accesses; ///< [inline_accesses][window]
-    cell<u64>* task_id;                ///< [window] ring << 56 | position
-    cell<u32>* blocks;                 ///< [window]
-    cell<u32>* counts;                 ///< [window] entries | flags << 16
-    cell<u32>* first_block;            ///< [window] pool block or no_block
-
-    u64* low_water; ///< [rings] the notifier's marks
-
-    // scheduler
-    u32* in_flight;   ///< [groups] admitted, not retired
-    u32* exposed;     ///< [groups] in flight and not covered by a later whole-memory task
-    u32* whole;       ///< [groups] whole-memory tasks among the exposed
-    u32* pooled;      ///< [groups] in flight with pool blocks
-    u32* live;        ///< [inline_accesses][groups] inline accesses not yet superseded
-    u32* found;       ///< [groups] predecessors of the task being admitted
-    u32* pool_live;   ///< [pool_blocks] entries not yet superseded
-    u32* successors;  ///< [window][groups]
-    u32* pending;     ///< [window] predecessors not yet retired
-    u32* next_block;  ///< [window] blocks mailed (static dispatch)
-    u32* outstanding; ///< [window] mails not yet answered
-    u32* ready;       ///< [window] ring buffer of ready slots
-    u32* sent;        ///< [workers] mails ever sent
-    u32* seen;        ///< [workers] completions ever seen
-    u32* answered;    ///< [workers] completions found by the poll in hand
-    u32* changed;     ///< [worker groups] workers that answered since the last poll
-    u32* mailed;      ///< [workers][mailbox_depth] slot of each mail
-    u32* counters;    ///< scheduler_counter
-
-    static constexpr u32 staged_slots = 8;
-
-    /// Lays the state out; `near` is fast memory, `far` device memory. Every call with equal sizes gives equal offsets.
-    template <class Near, class Far>
-    SLIPSTREAM_BOTH void bind(const sizes& s, Near& near, Far& far)
+    /// Points the fields into memory blocks laid out by measure().
+    SLIPSTREAM_BOTH control_state(const sizes& s, const control_offsets& o, unsigned char* near_base, unsigned char* far_base)
+        : queue_slots(s.queue_slots())
     {
-        n = s;
-        const u32 g = s.groups();
-        free_queue.bind(near, power_of_two(s.window));
-        decoded_queue.bind(near, power_of_two(s.window));
-        retired_queue.bind(near, power_of_two(s.window)); // one step can retire the whole window
-        request = near.template take<word<u32>>(1);
-        ingest_phase = near.template take<word<u32>>(1);
-        schedule_phase = near.template take<word<u32>>(1);
-        progress = near.template take<ring_progress>(s.rings);
-        staged = near.template take<u32>(staged_slots * 16);
-        pool_free = far.template take<u32>(s.pool_blocks);
-        pool_free_count = near.template take<u32>(1);
-        held_slot = near.template take<u32>(1);
-        accesses = near.template take<cell<abi::access_entry>>(inline_accesses * s.window);
-        task_id = near.template take<cell<u64>>(s.window);
-        blocks = near.template take<cell<u32>>(s.window);
-        counts = near.template take<cell<u32>>(s.window);
-        first_block = near.template take<cell<u32>>(s.window);
-        low_water = near.template take<u64>(s.rings);
-        in_flight = near.template take<u32>(g);
-        exposed = near.template take<u32>(g);
-        whole = near.template take<u32>(g);
-        pooled = near.template take<u32>(g);
-        live = near.template take<u32>(inline_accesses * g);
-        found = near.template take<u32>(g);
-        pool_live = far.template take<u32>(s.pool_blocks);
-        successors = s.successors_near() ? near.template take<u32>(s.window * g) : far.template take<u32>(s.window * g);
-        pending = near.template take<u32>(s.window);
-        next_block = near.template take<u32>(s.window);
-        outstanding = near.template take<u32>(s.window);
-        ready = near.template take<u32>(s.window);
-        sent = near.template take<u32>(s.workers);
-        seen = near.template take<u32>(s.workers);
-        answered = near.template take<u32>(32 * s.worker_groups());
-        changed = near.template take<u32>(s.worker_groups());
-        mailed = near.template take<u32>(s.workers * mailbox_depth);
-        counters = near.template take<u32>(16);
+        unsigned char* const rows_base = s.successors_near() ? near_base : far_base;
+#define SLIPSTREAM_ATTACH(name, type, place, count) name = reinterpret_cast<type*>(place##_base + o.name);
+        SLIPSTREAM_CONTROL_FIELDS(SLIPSTREAM_ATTACH)
+#undef SLIPSTREAM_ATTACH
     }
 
-    SLIPSTREAM_BOTH static constexpr u32 power_of_two(u32 value)
+    /// Takes each field from an allocator with take<T>(count): what the model platform uses, whose words are objects.
+    template <class Allocator>
+    control_state(const sizes& s, Allocator& memory) : queue_slots(s.queue_slots())
     {
-        u32 p = 1;
-        while (p < value) p *= 2;
-        return p;
+#define SLIPSTREAM_TAKE(name, type, place, count) name = memory.template take<type>(count);
+        SLIPSTREAM_CONTROL_FIELDS(SLIPSTREAM_TAKE)
+#undef SLIPSTREAM_TAKE
+    }
+
+    static control_offsets measure(const sizes& s)
+    {
+        control_offsets o{};
+        u32 near = 0;
+        u32 far = 0;
+        u32& rows = s.successors_near() ? near : far;
+#define SLIPSTREAM_MEASURE(name, type, place, count)                                                                   \
+    place = (place + 15) / 16 * 16;                                                                                    \
+    o.name = place;                                                                                                    \
+    place += static_cast<u32>(sizeof(type) * (count));
+        SLIPSTREAM_CONTROL_FIELDS(SLIPSTREAM_MEASURE)
+#undef SLIPSTREAM_MEASURE
+        o.near_bytes = (near + 15) / 16 * 16;
+        o.far_bytes = (far + 15) / 16 * 16;
+        return o;
+    }
+
+    SLIPSTREAM_BOTH queue_storage<P, u32> free_queue() const { return {free_tail, free_head, free_entries, queue_slots}; }
+    SLIPSTREAM_BOTH queue_storage<P, u32> decoded_queue() const { return {decoded_tail, decoded_head, decoded_entries, queue_slots}; }
+    SLIPSTREAM_BOTH queue_storage<P, retired_entry> retired_queue() const
+    {
+        return {retired_tail, retired_head, retired_entries, queue_slots};
     }
 };
 
@@ -283,28 +313,11 @@ enum scheduler_counter : u32 {
     ready_head,        ///< ring buffer positions, wrapping
     ready_tail,
     in_flight_count,
+    whole_count,       ///< exposed whole-memory tasks: at most one
     mails_outstanding,
     failures_seen,
     control_counters
 };
 static_assert(control_counters <= 16);
-
-/// Hands out aligned pieces of one memory block; with base 0 it only measures.
-class byte_carver {
-public:
-    SLIPSTREAM_BOTH explicit byte_carver(void* base = nullptr) : base_(reinterpret_cast<u64>(base)) {}
-    template <class T> SLIPSTREAM_BOTH T* take(u64 count)
-    {
-        used_ = (used_ + 15) / 16 * 16;
-        T* const out = reinterpret_cast<T*>(base_ + used_);
-        used_ += count * sizeof(T);
-        return out;
-    }
-    SLIPSTREAM_BOTH u64 bytes() const { return (used_ + 15) / 16 * 16; }
-
-private:
-    u64 base_;
-    u64 used_ = 0;
-};
 
 } // namespace slipstream::device

@@ -39,26 +39,23 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
         if (leader) letter = port.wait();
         __syncthreads();
         const mail mine = letter;
-        if (mine.slot == mail_leave) {
+        if (mine.leaves()) {
             if (leader) port.leave(mine);
             return;
         }
         task_record<P>& record = port.record(mine);
-        const u32 type = P::get(record.type);
+        const u32 type = mine.type();
         const u32 blocks = P::get(record.blocks);
         const void* const words = record.words;
-        if (mine.count != mail_tickets) {
+        if (!mine.tickets()) {
             if (leader) {
-                port.record_flight(record, mine.block);
+                port.record_flight(mine, mine.block);
                 if (port.logs()) start_ns = P::clock_ns();
             }
-            for (u32 b = mine.block; b < mine.block + mine.count; ++b) {
-                if (b != mine.block) __syncthreads(); // the last block is done with the scratch memory
-                cuda_block<Threads> block(b, blocks, arena, &failure);
-                run_body(List{}, type, words, block);
-            }
+            cuda_block<Threads> block(mine.block, blocks, arena, &failure);
+            run_body(List{}, type, words, block);
             __syncthreads();
-            if (leader && port.logs()) port.log_flight(record, mine.block, mine.count, start_ns);
+            if (leader && port.logs()) port.log_flight(mine, mine.block, 1, start_ns);
         } else {
             const u32 chunk = port.ticket_chunk(blocks);
             for (;;) {
@@ -67,7 +64,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                 const u32 first = first_drawn;
                 if (first >= blocks) break;
                 if (leader) {
-                    port.record_flight(record, first);
+                    port.record_flight(mine, first);
                     if (port.logs()) start_ns = P::clock_ns();
                 }
                 const u32 last = first + chunk < blocks ? first + chunk : blocks;
@@ -77,7 +74,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                     run_body(List{}, type, words, block);
                 }
                 __syncthreads(); // everybody has read first_drawn and is done with the scratch memory
-                if (leader && port.logs()) port.log_flight(record, first, last - first, start_ns);
+                if (leader && port.logs()) port.log_flight(mine, first, last - first, start_ns);
             }
             __syncthreads();
         }
@@ -98,47 +95,56 @@ __device__ inline void copy_words(void* to, const void* from, u32 bytes)
     for (u32 i = threadIdx.x; i < bytes / 16; i += blockDim.x) out[i] = in[i];
 }
 
-__device__ inline void run_control(const kernel_arguments<cuda_platform>& args, unsigned char* fast)
+extern __shared__ __align__(16) unsigned char dynamic_shared[];
+
+// One function a role, not inlined: each gets registers of its own, and none of them costs the bodies any.
+__device__ __forceinline__ void run_scheduler(const kernel_arguments<cuda_platform>& args)
 {
-    using P = cuda_platform;
-    copy_words(fast, args.near_saved, args.near_bytes);
-    byte_carver near(fast);
-    byte_carver far(args.far);
-    __shared__ control_state<P> state; // forty pointers: in shared memory, not in every role's registers
-    if (threadIdx.x == 0) state.bind(args.memory.n, near, far);
+    const control_state<cuda_platform> state(args.memory.n, args.offsets, dynamic_shared, args.far);
+    cuda_platform::team team;
+    scheduler_role<cuda_platform> role(args.memory, state);
+    run_role<cuda_platform>(role, team);
+}
+
+__device__ __forceinline__ void run_ingest(const kernel_arguments<cuda_platform>& args)
+{
+    const control_state<cuda_platform> state(args.memory.n, args.offsets, dynamic_shared, args.far);
+    cuda_platform::team team;
+    ingest_role<cuda_platform> role(args.memory, state);
+    run_role<cuda_platform>(role, team);
+}
+
+__device__ __forceinline__ void run_notifier(const kernel_arguments<cuda_platform>& args)
+{
+    const control_state<cuda_platform> state(args.memory.n, args.offsets, dynamic_shared, args.far);
+    cuda_platform::team team;
+    notifier_role<cuda_platform> role(args.memory, state, args.residency_ns);
+    run_role<cuda_platform>(role, team);
+}
+
+__device__ inline void run_control(const kernel_arguments<cuda_platform>& args)
+{
+    copy_words(dynamic_shared, args.near_saved, args.offsets.near_bytes);
     __syncthreads();
-    if (threadIdx.x == 0) reset_phases<P>(args.memory, state);
+    if (threadIdx.x == 0)
+        reset_phases<cuda_platform>(args.memory, {args.memory.n, args.offsets, dynamic_shared, args.far});
     __syncthreads();
-    P::team team;
     switch (threadIdx.x / 32) {
-    case 0: {
-        scheduler_role<P> role(args.memory, state);
-        run_role<P>(role, team);
-        break;
-    }
-    case 1: {
-        ingest_role<P> role(args.memory, state);
-        run_role<P>(role, team);
-        break;
-    }
-    case 2: {
-        notifier_role<P> role(args.memory, state, args.residency_ns);
-        run_role<P>(role, team);
-        break;
-    }
+    case 0: run_scheduler(args); break;
+    case 1: run_ingest(args); break;
+    case 2: run_notifier(args); break;
     default: break;
     }
     __syncthreads();
-    copy_words(args.near_saved, fast, args.near_bytes);
+    copy_words(args.near_saved, dynamic_shared, args.offsets.near_bytes);
 }
 
 template <class List, u32 Threads>
-__global__ void __launch_bounds__(Threads) megakernel(const __grid_constant__ kernel_arguments<cuda_platform> args)
+__global__ void __launch_bounds__(Threads, 1) megakernel(const __grid_constant__ kernel_arguments<cuda_platform> args)
 {
     static_assert(Threads >= 96 && Threads % 32 == 0, "the control block needs three warps");
-    extern __shared__ __align__(16) unsigned char dynamic_shared[];
     if (blockIdx.x == 0)
-        run_control(args, dynamic_shared);
+        run_control(args);
     else
         run_worker<List, Threads>(args, dynamic_shared);
 }
@@ -147,7 +153,6 @@ __global__ void __launch_bounds__(Threads) megakernel(const __grid_constant__ ke
 template <class Task, u32 Threads>
 __global__ void __launch_bounds__(Threads) plain_kernel(const __grid_constant__ Task task)
 {
-    extern __shared__ __align__(16) unsigned char dynamic_shared[];
     __shared__ block_failure failure; // a plain launch has nobody to tell
     cuda_block<Threads> block(blockIdx.x, gridDim.x, dynamic_shared, &failure);
     task(block);

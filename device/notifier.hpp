@@ -26,7 +26,7 @@ public:
     using team_type = typename P::team;
 
     SLIPSTREAM_BOTH notifier(const engine_memory<P>& memory, const control_state<P>& state, u64 residency_ns)
-        : m_(memory), s_(state), retired_(state.retired_queue), leave_ns_(P::clock_ns() + residency_ns)
+        : m_(memory), s_(state), retired_(state.retired_queue()), leave_ns_(P::clock_ns() + residency_ns)
     {
     }
 
@@ -34,12 +34,14 @@ public:
     SLIPSTREAM_BOTH bool step(team_type& team)
     {
         const bool published = publish(team);
-        if (!published || ++rounds_ % 64 == 0) watch(team);
+        // A look at the command word is a bus round trip; a park may wait for a few dozen microseconds.
+        if (rounds_++ % watch_rounds == 0) watch(team);
         return published;
     }
 
 private:
     static constexpr u32 batch = 32;
+    static constexpr u32 watch_rounds = P::team::size() == 1 ? 16 : 256;
 
     SLIPSTREAM_BOTH bool publish(team_type& team)
     {
@@ -50,19 +52,28 @@ private:
         report_failures(team, count);
         if (team.leader()) P::fence(edge::R7_complete_fence, order::acq_rel, scope::system);
         team.sync();
+        // Neighbouring submissions share a word: it is changed in a register and stored when the run ends.
+        u32 open = ~0u;
+        u32 word = 0;
+        const auto close = [&] {
+            if (open == ~0u || !team.leader()) return;
+            m_.complete_mirror[open] = word;
+            P::store(edge::R7_complete, m_.complete_bits[open], word, order::relaxed, scope::system);
+        };
         for (u32 i = 0; i < count; ++i) {
             const retired_entry entry = retired_.pop();
             rings |= 1u << entry.ring;
             const u32 at = static_cast<u32>(entry.position % completion_span);
-            u32* const mirror = m_.complete_mirror + entry.ring * completion_words + at / 32;
-            if (team.leader()) {
-                const u32 bit = 1u << at % 32;
-                const u32 word = complete_value(entry.position) ? *mirror | bit : *mirror & ~bit;
-                *mirror = word;
-                P::store(edge::R7_complete, m_.complete_bits[entry.ring * completion_words + at / 32], word, order::relaxed,
-                         scope::system);
+            const u32 index = entry.ring * completion_words + at / 32;
+            if (index != open) {
+                close();
+                open = index;
+                word = m_.complete_mirror[index];
             }
+            const u32 bit = 1u << at % 32;
+            word = complete_value(entry.position) ? word | bit : word & ~bit;
         }
+        close();
         team.sync();
         retired_.release(team);
         for (u32 bits = rings; bits; bits &= bits - 1) advance(team, lowest_bit(bits));

@@ -17,15 +17,6 @@ struct queue_storage {
     typename P::template word<u32>* head;
     typename P::template cell<T>* entries;
     u32 capacity; ///< power of two
-
-    template <class Carver>
-    SLIPSTREAM_BOTH void bind(Carver& carver, u32 capacity_)
-    {
-        capacity = capacity_;
-        tail = carver.template take<typename P::template word<u32>>(1);
-        head = carver.template take<typename P::template word<u32>>(1);
-        entries = carver.template take<typename P::template cell<T>>(capacity_);
-    }
 };
 
 /// The pushing end. One role owns it; only the leader of the role's team stores.
@@ -52,6 +43,10 @@ public:
         ++tail_;
     }
 
+    /// The same for many: any lane writes the entry `ahead` places behind the next one; then all lanes advance().
+    SLIPSTREAM_BOTH void put_ahead(u32 ahead, const T& value) { P::set(q_.entries[(tail_ + ahead) & (q_.capacity - 1)], value); }
+    SLIPSTREAM_BOTH void advance(u32 count) { tail_ += count; }
+
     /// Shows all entries put so far.
     SLIPSTREAM_BOTH void publish(typename P::team& team)
     {
@@ -68,7 +63,7 @@ public:
     }
 
 private:
-    const queue_storage<P, T>& q_;
+    queue_storage<P, T> q_;
     u32 tail_;
     u32 published_;
     u32 head_seen_;
@@ -99,6 +94,9 @@ public:
         return P::get(q_.entries[head_++ & (q_.capacity - 1)]);
     }
 
+    /// Takes `count` entries that were peeked at.
+    SLIPSTREAM_BOTH void skip(u32 count) { head_ += count; }
+
     /// The entry `ahead` places behind the next one; ahead < available().
     SLIPSTREAM_BOTH T peek(u32 ahead) const { return P::get(q_.entries[(head_ + ahead) & (q_.capacity - 1)]); }
 
@@ -112,7 +110,7 @@ public:
     }
 
 private:
-    const queue_storage<P, T>& q_;
+    queue_storage<P, T> q_;
     u32 head_;
     u32 released_;
     u32 tail_seen_;

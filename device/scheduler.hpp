@@ -24,18 +24,29 @@
 
 namespace slipstream::device {
 
-/// A mail: what a worker is asked to do. 16 bytes, one store.
+/// A mail: what a worker is asked to do. 16 bytes, one store. It names the submission too, so that the flight recorder needs
+/// no look at the record.
 struct mail {
-    u32 slot;  ///< window slot, or mail_leave
-    u32 block; ///< first block
-    u32 count; ///< blocks, or mail_tickets
-    u32 tag;   ///< mails ever sent to this worker, this one included
+    u32 slot_and_type; ///< window slot | type << 16, or mail_leave
+    u32 block;
+    u32 identity;      ///< low 27 bits of the position | ring << 27 (4 bits) | tickets << 31
+    u32 tag;           ///< mails ever sent to this worker, this one included
 
-    SLIPSTREAM_BOTH abi::chunk encode() const { return {{slot, block, count, tag}}; }
+    SLIPSTREAM_BOTH static mail make(u32 slot, u32 type, u64 task_id, u32 block, bool tickets, u32 tag)
+    {
+        return {slot | type << 16, block,
+                (static_cast<u32>(task_id) & 0x7ffffffu) | static_cast<u32>(task_id >> 56) << 27 | (tickets ? 1u << 31 : 0u), tag};
+    }
+    SLIPSTREAM_BOTH u32 slot() const { return slot_and_type & 0xffff; }
+    SLIPSTREAM_BOTH u32 type() const { return slot_and_type >> 16; }
+    SLIPSTREAM_BOTH bool tickets() const { return identity >> 31; }
+    SLIPSTREAM_BOTH bool leaves() const { return slot_and_type == leave; }
+    SLIPSTREAM_BOTH abi::chunk encode() const { return {{slot_and_type, block, identity, tag}}; }
     SLIPSTREAM_BOTH static mail decode(const abi::chunk& c) { return {c.w[0], c.w[1], c.w[2], c.w[3]}; }
+
+    static constexpr u32 leave = 0xffffffff;
 };
-inline constexpr u32 mail_leave = 0xffffffff;
-inline constexpr u32 mail_tickets = 0;
+static_assert(rings_max <= 16 && window_slots_max <= 0x10000);
 
 /// Where ingest stands, for the scheduler.
 enum class ingest_phase : u32 { running = 0, stopped = 1, dry = 2 };
@@ -51,24 +62,38 @@ public:
     using team_type = typename P::team;
 
     SLIPSTREAM_BOTH scheduler(const engine_memory<P>& memory, const control_state<P>& state)
-        : m_(memory), s_(state), window_(memory, state), free_(state.free_queue), decoded_(state.decoded_queue),
-          retired_(state.retired_queue)
+        : m_(memory), s_(state), window_(memory, state), free_(state.free_queue()), decoded_(state.decoded_queue()),
+          retired_(state.retired_queue())
     {
     }
 
-    /// One round: poll completions, take decoded tasks, fence, retire, admit, dispatch. Returns true when it did anything.
+    /// One round: poll, fence, wake and mail what became ready, and only then the bookkeeping. True when it did anything.
     SLIPSTREAM_BOTH bool step(team_type& team)
     {
-        const u32 answered_groups = poll_completions(team);
+        const bool answers = poll_completions(team);
         const u32 arrived = decoded_.available(team);
-        if (answered_groups == 0 && arrived == 0) return resume_dispatch(team);
-        team.sync();
-        if (team.leader()) P::fence(edge::R4A5_step_fence, order::acq_rel, scope::device);
-        team.sync();
-        if (answered_groups != 0) take_completions(team);
-        admit(team, arrived);
-        dispatch(team);
-        return true;
+        if (!answers && arrived == 0 && counter(ready_head) == counter(ready_tail)) return false;
+        if (answers) fence(team);
+        u32 completed = 0;
+        if (answers) {
+            completed = take_completions(team);
+            SLIPSTREAM_ONE_COPY
+            for (u32 i = 0; i < completed; ++i)
+                window_.wake(team, s_.batch[i], [&](u32 first, u32 mask) { make_ready(team, first, mask); });
+        }
+        // Woken tasks are mailed before anything else is done, newly admitted ones after; one copy of the code serves both.
+        SLIPSTREAM_ONE_COPY
+        for (u32 turn = 0; turn < 2; ++turn) {
+            if (turn == 1) {
+                retire(team, completed);
+                if (arrived == 0) break;
+                admit(team, arrived);
+                // Tasks that wait are covered by the fence of the step that wakes them.
+                if (!answers && counter(ready_head) != counter(ready_tail)) fence(team);
+            }
+            dispatch(team);
+        }
+        return answers || arrived != 0;
     }
 
     /// The park command was seen: no new mails from now on.
@@ -84,7 +109,7 @@ public:
         for (u32 w = team.rank(); w < m_.n.workers; w += team.size()) {
             const u32 tag = ++s_.sent[w];
             s_.seen[w] = tag; // a worker's last answer is not awaited: the kernel's end is
-            send(w, mail{mail_leave, 0, 0, tag});
+            send(w, mail{mail::leave, 0, 0, tag});
         }
         team.sync();
     }
@@ -95,10 +120,19 @@ private:
 
     SLIPSTREAM_BOTH u32& counter(scheduler_counter c) { return s_.counters[c]; }
 
-    /// Reads the completion words of all workers; leaves in answered[w] what was read. Returns 0 when nothing changed.
-    SLIPSTREAM_BOTH u32 poll_completions(team_type& team)
+    /// Acquires what the polls of this step saw and releases it to whoever is mailed from now on: completions, and the
+    /// records of tasks that ingest has handed over. Stands before the first mail that relies on either.
+    SLIPSTREAM_BOTH void fence(team_type& team)
     {
-        if (counter(mails_outstanding) == 0) return 0;
+        team.sync();
+        if (team.leader()) P::fence(edge::R4A5_step_fence, order::acq_rel, scope::device);
+        team.sync();
+    }
+
+    /// Reads the completion words of all workers; leaves in answered[w] what was read, in changed[] who answered.
+    SLIPSTREAM_BOTH bool poll_completions(team_type& team)
+    {
+        if (counter(mails_outstanding) == 0) return false;
         u32 changed = 0;
         for (u32 first = 0; first < m_.n.worker_groups(); first += poll_groups) {
             u32 masks[poll_groups];
@@ -119,50 +153,73 @@ private:
                 changed |= masks[i];
             }
         }
-        return changed;
+        return changed != 0;
     }
 
-    SLIPSTREAM_BOTH void take_completions(team_type& team)
+    /// Takes the answers that the poll found; returns how many tasks are complete by them: batch[0..n).
+    SLIPSTREAM_BOTH u32 take_completions(team_type& team)
     {
+        u32 completed = 0;
+        u32 answers = 0;
+        team.sync();
+        SLIPSTREAM_ONE_COPY
         for (u32 g = 0; g < m_.n.worker_groups(); ++g)
-            for (u32 bits = s_.changed[g]; bits; bits &= bits - 1) {
-                const u32 w = 32 * g + lowest_bit(bits);
-                const u32 value = s_.answered[w];
-                if (value & done_failed_bit) {
-                    team.sync();
-                    if (team.leader()) counter(failures_seen) = 1;
-                    team.sync();
+            SLIPSTREAM_ONE_COPY
+            for (u32 bits = s_.changed[g]; bits;) {
+                const u32 failed = team.mask32([&](u32 k) { return (bits >> k & 1) && (s_.answered[32 * g + k] & done_failed_bit); });
+                if (failed && team.leader()) counter(failures_seen) = 1;
+                // One-block tasks: a lane each. Otherwise all workers that answered a mail of the same task, together.
+                u32 taken = team.mask32([&](u32 k) { return (bits >> k & 1) && P::get(s_.blocks[answered_slot(32 * g + k)]) == 1; });
+                if (taken != 0) {
+                    for (u32 k = team.rank(); k < 32; k += team.size())
+                        if (taken >> k & 1) s_.batch[completed + popcount(taken & ((1u << k) - 1))] = answered_slot(32 * g + k);
+                    completed += popcount(taken);
+                    last_worker_ = 32 * g + lowest_bit(taken);
+                } else {
+                    const u32 first = 32 * g + lowest_bit(bits);
+                    const u32 slot = answered_slot(first);
+                    taken = team.mask32([&](u32 k) { return (bits >> k & 1) && answered_slot(32 * g + k) == slot; });
+                    last_worker_ = first;
+                    if (take_answers(team, slot, popcount(taken))) {
+                        if (team.leader()) s_.batch[completed] = slot;
+                        ++completed;
+                    }
                 }
-                const u32 count = ((value >> 1) - s_.seen[w]) & 0x7fffffffu;
-                for (u32 i = 0; i < count; ++i) take_completion(team, w);
+                answers += popcount(taken);
+                // A worker that answered two mails since the last look comes round again.
+                const u32 more = team.mask32([&](u32 k) {
+                    const u32 w = 32 * g + k;
+                    return (taken >> k & 1) && (s_.answered[w] >> 1) != (++s_.seen[w] & 0x7fffffffu);
+                });
+                bits = (bits & ~taken) | more;
             }
-        free_.publish(team);
-        retired_.publish(team);
+        if (team.leader()) counter(mails_outstanding) -= answers;
+        team.sync();
+        return completed;
     }
 
-    SLIPSTREAM_BOTH void take_completion(team_type& team, u32 w)
+    /// The slot of the oldest mail that worker w has not been seen to answer.
+    SLIPSTREAM_BOTH u32 answered_slot(u32 w) const { return s_.mailed[w * mailbox_depth + s_.seen[w] % mailbox_depth]; }
+
+    /// `count` workers answered mails of a task of several blocks. Returns true when it is complete.
+    SLIPSTREAM_BOTH bool take_answers(team_type& team, u32 slot, u32 count)
     {
-        const u32 seen = s_.seen[w];
-        const u32 slot = s_.mailed[w * mailbox_depth + seen % mailbox_depth];
-        const u32 left = s_.outstanding[slot] - 1;
+        const u32 left = s_.outstanding[slot] - count;
         const u32 blocks = P::get(s_.blocks[slot]);
         const bool tickets = blocks > m_.n.workers;
         // A ticket worker answers when the counter is used up, or early because of a park: only the counter tells.
-        const bool all_drawn = tickets ? tickets_drawn(team, slot) >= blocks : s_.next_block[slot] == blocks;
+        const bool all_drawn = s_.next_block[slot] == blocks || (tickets && tickets_drawn(team, slot) >= blocks);
         team.sync();
         if (team.leader()) {
-            s_.seen[w] = seen + 1;
             s_.outstanding[slot] = left;
-            --counter(mails_outstanding);
-            if (tickets && all_drawn && s_.next_block[slot] != blocks) {
+            if (all_drawn && s_.next_block[slot] != blocks) {
                 // Nobody else is invited. A task that still invites is always the head of the ready queue (dispatch).
                 s_.next_block[slot] = blocks;
                 ++counter(ready_head);
             }
         }
         team.sync();
-        last_worker_ = w;
-        if (left == 0 && all_drawn) retire(team, slot);
+        return left == 0 && all_drawn;
     }
 
     SLIPSTREAM_BOTH u32 tickets_drawn(team_type& team, u32 slot)
@@ -171,120 +228,200 @@ private:
             team.leader() ? P::load(edge::P0_ticket, m_.records[slot].next_block, order::relaxed, scope::device) : 0u);
     }
 
-    SLIPSTREAM_BOTH void retire(team_type& team, u32 slot)
+    /// Takes the completed tasks batch[0..count) out of the window and tells notifier and ingest.
+    SLIPSTREAM_BOTH void retire(team_type& team, u32 count)
     {
-        u32 status = 0;
-        if (counter(failures_seen))
-            status = team.broadcast(
-                team.leader() ? P::load(edge::P4_status, m_.records[slot].status, order::relaxed, scope::device) : 0u);
-        window_.retire(team, slot, [&](u32 freed) { make_ready(team, freed); });
-        const u64 id = P::get(s_.task_id[slot]);
-        // The notifier takes entries without waiting for anybody; one step retires at most a window, which fits.
-        while (retired_.room(team) == 0) {
+        if (count == 0) return;
+        window_.remove(team, count, [&](u32 k) { return s_.batch[k]; });
+        SLIPSTREAM_ONE_COPY
+        for (u32 done = 0; done < count;) {
+            // The notifier takes entries without waiting for anybody; where it shares our thread, it empties the queue after
+            // each step, and one step retires at most a window, which fits.
+            const u32 room = retired_.room(team);
+            const u32 now = room < count - done ? room : count - done;
+            for (u32 k = team.rank(); k < now; k += team.size()) {
+                const u32 slot = s_.batch[done + k];
+                const u64 id = P::get(s_.task_id[slot]);
+                u32 status = 0;
+                if (counter(failures_seen))
+                    status = P::load(edge::P4_status, m_.records[slot].status, order::relaxed, scope::device);
+                retired_.put_ahead(k, retired_entry{id & ((u64{1} << 56) - 1), static_cast<u32>(id >> 56), status});
+            }
+            retired_.advance(now);
             retired_.publish(team);
-            P::pause(0);
+            done += now;
+            if (now == 0) P::pause(0);
         }
-        retired_.put(team, retired_entry{id & ((u64{1} << 56) - 1), static_cast<u32>(id >> 56), status});
+        for (u32 k = team.rank(); k < count; k += team.size()) free_.put_ahead(k, s_.batch[k]);
+        free_.advance(count); // never full: it has room for every slot
+        free_.publish(team);
+        if (team.leader()) counter(in_flight_count) -= count;
         team.sync();
-        if (team.leader()) --counter(in_flight_count);
-        free_.put(team, slot); // never full: it has room for every slot
     }
 
-    SLIPSTREAM_BOTH void make_ready(team_type& team, u32 slot)
+    /// Appends the slots first + bits of mask to the ready queue.
+    SLIPSTREAM_BOTH void make_ready(team_type& team, u32 first, u32 mask)
     {
+        const u32 tail = counter(ready_tail);
         team.sync();
-        if (team.leader()) {
-            s_.ready[counter(ready_tail) % m_.n.window] = slot;
-            ++counter(ready_tail);
-        }
+        for (u32 k = team.rank(); k < 32; k += team.size())
+            if (mask >> k & 1) s_.ready[(tail + popcount(mask & ((1u << k) - 1))) & (s_.queue_slots - 1)] = first + k;
+        if (team.leader()) counter(ready_tail) = tail + popcount(mask);
         team.sync();
     }
 
+    /// Admits up to 32 decoded tasks in order. Runs of tasks without accesses are taken in together.
     SLIPSTREAM_BOTH void admit(team_type& team, u32 arrived)
     {
         const u32 count = arrived < admit_batch ? arrived : admit_batch;
-        for (u32 i = 0; i < count; ++i) {
-            const u32 slot = decoded_.pop();
-            team.sync();
-            if (team.leader()) {
-                s_.outstanding[slot] = 0;
-                s_.next_block[slot] = 0;
-                ++counter(in_flight_count);
+        const auto slot_of = [&](u32 k) { return decoded_.peek(k); };
+        const u32 accessing = team.mask32([&](u32 k) {
+            if (k >= count) return false;
+            const u32 slot = slot_of(k);
+            s_.outstanding[slot] = 0;
+            s_.next_block[slot] = 0;
+            return P::get(s_.counts[slot]) != 0; // entries or flags
+        });
+        u32 waiting = 0;
+        SLIPSTREAM_ONE_COPY
+        for (u32 k = 0; k < count;) {
+            const u32 rest = accessing >> k;
+            u32 run = rest == 0 ? count - k : lowest_bit(rest);
+            if (run != 0 && window_.nothing_whole()) {
+                window_.admit_free(team, run, [&](u32 i) { return slot_of(k + i); });
+                k += run;
+            } else {
+                if (window_.admit(team, slot_of(k)) != 0) waiting |= 1u << k;
+                ++k;
             }
-            if (window_.admit(team, slot) == 0) make_ready(team, slot);
         }
+        const u32 ready = (count == 32 ? ~0u : (1u << count) - 1) & ~waiting;
+        const u32 tail = counter(ready_tail);
+        team.sync();
+        for (u32 k = team.rank(); k < 32; k += team.size())
+            if (ready >> k & 1) s_.ready[(tail + popcount(ready & ((1u << k) - 1))) & (s_.queue_slots - 1)] = slot_of(k);
+        if (team.leader()) {
+            counter(ready_tail) = tail + popcount(ready);
+            counter(in_flight_count) += count;
+        }
+        decoded_.skip(count);
         decoded_.release(team);
-    }
-
-    SLIPSTREAM_BOTH bool resume_dispatch(team_type& team)
-    {
-        if (counter(ready_head) == counter(ready_tail)) return false;
-        return dispatch(team);
+        team.sync();
     }
 
     /// Mails blocks of ready tasks, oldest first, while there are workers for them.
-    SLIPSTREAM_BOTH bool dispatch(team_type& team)
+    SLIPSTREAM_BOTH void dispatch(team_type& team)
     {
-        bool any = false;
+        SLIPSTREAM_ONE_COPY
         while (!parking_ && counter(ready_head) != counter(ready_tail)) {
-            const u32 slot = s_.ready[counter(ready_head) % m_.n.window];
+            const u32 slot = s_.ready[counter(ready_head) & (s_.queue_slots - 1)];
             const u32 blocks = P::get(s_.blocks[slot]);
-            const u32 mailed = blocks > m_.n.workers ? invite(team, slot) : deal(team, slot, blocks);
-            any |= mailed != 0;
+            if (blocks == 1) {
+                if (deal_singles(team) == 0) break;
+                continue;
+            }
+            if (blocks > m_.n.workers)
+                invite(team, slot);
+            else
+                deal(team, slot, blocks);
             // A ticket task stays at the head, inviting workers as they fall idle, until its tickets are drawn.
             if (s_.next_block[slot] != blocks) break;
             team.sync();
             if (team.leader()) ++counter(ready_head);
             team.sync();
         }
-        return any;
     }
 
-    /// Mails single blocks: to idle workers, then (nobody idle) to mailboxes with room. Returns how many.
-    SLIPSTREAM_BOTH u32 deal(team_type& team, u32 slot, u32 blocks)
+    /// Mails the one-block tasks at the head of the ready queue, a lane a task. Returns how many.
+    SLIPSTREAM_BOTH u32 deal_singles(team_type& team)
     {
+        const u32 head = counter(ready_head);
+        const u32 ready_count = counter(ready_tail) - head;
+        const u32 ones = team.mask32([&](u32 k) {
+            return k < ready_count && P::get(s_.blocks[s_.ready[(head + k) & (s_.queue_slots - 1)]]) == 1;
+        });
+        const u32 run = ones == ~0u ? 32 : lowest_bit(~ones); // one-block tasks in a row
         u32 mailed = 0;
-        // A lone block goes to the worker that completed last if it is idle: its L1 and instruction cache are warm.
-        if (blocks == 1 && last_worker_ < m_.n.workers && s_.sent[last_worker_] == s_.seen[last_worker_]) {
-            const u32 w = last_worker_;
+        // A lone task goes to the worker that completed last if it is idle: its L1 and instruction cache are warm.
+        if (run == 1 && last_worker_ < m_.n.workers && s_.sent[last_worker_] == s_.seen[last_worker_]) {
             team.sync();
-            if (team.leader()) post(w, slot, 0, 1);
+            if (team.leader()) post_single(last_worker_, head);
             mailed = 1;
         }
-        for (u32 depth = 0; depth < mailbox_depth; ++depth) {
-            for (u32 g = 0; g < m_.n.worker_groups() && s_next(slot, mailed) < blocks; ++g) {
-                const u32 first = s_next(slot, mailed);
-                const u32 left = blocks - first;
-                u32 takers = team.mask32([&](u32 k) {
+        SLIPSTREAM_ONE_COPY
+        for (u32 depth = 0; depth < mailbox_depth && mailed < run; ++depth)
+            SLIPSTREAM_ONE_COPY
+            for (u32 g = 0; g < m_.n.worker_groups() && mailed < run; ++g) {
+                const u32 takers = lowest_bits(team.mask32([&](u32 k) {
                     const u32 w = 32 * g + k;
                     return w < m_.n.workers && s_.sent[w] - s_.seen[w] == depth;
-                });
-                while (popcount(takers) > left) takers &= ~(1u << (31 - leading_zeros(takers)));
-                if (takers == 0) continue;
+                }), run - mailed);
                 for (u32 k = team.rank(); k < 32; k += team.size())
-                    if (takers >> k & 1) post(32 * g + k, slot, first + popcount(takers & ((1u << k) - 1)), 1);
+                    if (takers >> k & 1) post_single(32 * g + k, head + mailed + popcount(takers & ((1u << k) - 1)));
+                team.sync();
+                mailed += popcount(takers);
+            }
+        team.sync();
+        if (team.leader()) {
+            counter(ready_head) = head + mailed;
+            counter(mails_outstanding) += mailed;
+        }
+        team.sync();
+        return mailed;
+    }
+
+    SLIPSTREAM_BOTH void post_single(u32 w, u32 at)
+    {
+        const u32 slot = s_.ready[at & (s_.queue_slots - 1)];
+        s_.next_block[slot] = 1;
+        s_.outstanding[slot] = 1;
+        post(w, slot, 0, false);
+    }
+
+    /// Mails the blocks of one task: to idle workers, then (nobody idle) to mailboxes with room.
+    SLIPSTREAM_BOTH void deal(team_type& team, u32 slot, u32 blocks)
+    {
+        u32 mailed = 0;
+        SLIPSTREAM_ONE_COPY
+        for (u32 depth = 0; depth < mailbox_depth; ++depth) {
+            SLIPSTREAM_ONE_COPY
+            for (u32 g = 0; g < m_.n.worker_groups() && s_next(slot, mailed) < blocks; ++g) {
+                const u32 first = s_next(slot, mailed);
+                const u32 takers = lowest_bits(team.mask32([&](u32 k) {
+                    const u32 w = 32 * g + k;
+                    return w < m_.n.workers && s_.sent[w] - s_.seen[w] == depth;
+                }), blocks - first);
+                for (u32 k = team.rank(); k < 32; k += team.size())
+                    if (takers >> k & 1) post(32 * g + k, slot, first + popcount(takers & ((1u << k) - 1)), false);
                 team.sync();
                 mailed += popcount(takers);
             }
         }
         account(team, slot, mailed);
-        return mailed;
+    }
+
+    /// The lowest `count` set bits of a mask.
+    SLIPSTREAM_BOTH static u32 lowest_bits(u32 mask, u32 count)
+    {
+        while (popcount(mask) > count) mask &= ~(1u << (31 - leading_zeros(mask)));
+        return mask;
     }
 
     SLIPSTREAM_BOTH u32 s_next(u32 slot, u32 mailed) const { return s_.next_block[slot] + mailed; }
 
     /// Invites idle workers to draw tickets; at most one for each block.
-    SLIPSTREAM_BOTH u32 invite(team_type& team, u32 slot)
+    SLIPSTREAM_BOTH void invite(team_type& team, u32 slot)
     {
-        if (s_.next_block[slot] != 0) return 0; // all tickets are drawn
+        if (s_.next_block[slot] != 0) return; // all tickets are drawn
         u32 mailed = 0;
+        SLIPSTREAM_ONE_COPY
         for (u32 g = 0; g < m_.n.worker_groups(); ++g) {
             const u32 takers = team.mask32([&](u32 k) {
                 const u32 w = 32 * g + k;
                 return w < m_.n.workers && s_.sent[w] == s_.seen[w];
             });
             for (u32 k = team.rank(); k < 32; k += team.size())
-                if (takers >> k & 1) post(32 * g + k, slot, 0, mail_tickets);
+                if (takers >> k & 1) post(32 * g + k, slot, 0, true);
             team.sync();
             mailed += popcount(takers);
         }
@@ -296,7 +433,6 @@ private:
             }
             team.sync();
         }
-        return mailed;
     }
 
     SLIPSTREAM_BOTH void account(team_type& team, u32 slot, u32 mailed)
@@ -312,12 +448,12 @@ private:
     }
 
     /// One lane mails one worker.
-    SLIPSTREAM_BOTH void post(u32 w, u32 slot, u32 block, u32 count)
+    SLIPSTREAM_BOTH void post(u32 w, u32 slot, u32 block, bool tickets)
     {
         const u32 before = s_.sent[w];
         s_.mailed[w * mailbox_depth + before % mailbox_depth] = slot;
         s_.sent[w] = before + 1;
-        send(w, mail{slot, block, count, before + 1});
+        send(w, mail::make(slot, P::get(s_.type[slot]), P::get(s_.task_id[slot]), block, tickets, before + 1));
     }
 
     SLIPSTREAM_BOTH void send(u32 w, const mail& letter)

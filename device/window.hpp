@@ -9,8 +9,8 @@
 // exposed one: everything later waits for it, access-less tasks included, and its own `after` entries are implied.
 //
 // COST  of admit, per group of 32 slots that has live accesses: up to four 16-byte fast-memory loads a lane, plus one pair
-// test for each new access; no L2 access unless a task has more than four accesses. Of retire: one row of the successor
-// bitmap (W/32 words).
+// test for each new access; no L2 access unless a task has more than four accesses. Of wake and remove: one row of the
+// successor bitmap (W/32 words) when somebody waits, and one read-modify-write, a lane a mark.
 #pragma once
 #include "device/layout.hpp"
 
@@ -23,6 +23,23 @@ public:
 
     SLIPSTREAM_BOTH window(const engine_memory<P>& memory, const control_state<P>& state) : m_(memory), s_(state) {}
 
+    /// True when a task without accesses need not be compared: nothing exposed orders it.
+    SLIPSTREAM_BOTH bool nothing_whole() const { return s_.counters[whole_count] == 0; }
+
+    /// Takes in tasks that declare no access while nothing_whole(): slot_of(k), k < count. None of them waits.
+    template <class SlotOf>
+    SLIPSTREAM_BOTH void admit_free(team_type& team, u32 count, SlotOf slot_of)
+    {
+        team.sync();
+        SLIPSTREAM_ONE_COPY
+        for (u32 k = 0; k < count; ++k) {
+            const u32 slot = slot_of(k);
+            for (u32 m = team.rank(); m <= mark_exposed; m += team.size())
+                s_.marks[m * m_.n.groups() + slot / 32] |= 1u << slot % 32;
+        }
+        team.sync();
+    }
+
     /// Takes a decoded task in. Returns the number of tasks it waits for.
     SLIPSTREAM_BOTH u32 admit(team_type& team, u32 slot)
     {
@@ -30,24 +47,28 @@ public:
         const u32 entries = counts & 0xffff;
         const bool whole = (counts >> 16 & abi::flag_whole_memory) != 0;
         const u32 groups = m_.n.groups();
-        team.sync();
-        // An earlier whole-memory task still in flight is in the way of everybody; a new one waits for all exposed tasks.
-        for (u32 g = team.rank(); g < groups; g += team.size()) s_.found[g] = whole ? s_.exposed[g] : s_.whole[g];
-        team.sync();
+        // found[] is all zero between admissions (link() clears it). An earlier whole-memory task still in flight is in the
+        // way of everybody; a new one waits for all exposed tasks.
+        if (whole || s_.counters[whole_count] != 0) {
+            team.sync();
+            for (u32 g = team.rank(); g < groups; g += team.size()) s_.found[g] = mark_word(whole ? mark_exposed : mark_whole, g);
+            team.sync();
+        }
         if (!whole) {
-            const u32 inline_count = entries < inline_accesses ? entries : inline_accesses;
-            abi::access_entry mine[inline_accesses];
-            for (u32 i = 0; i < inline_count; ++i) mine[i] = P::get(s_.accesses[i * m_.n.window + slot]);
-            compare(team, mine, inline_count);
-            u32 block = P::get(s_.first_block[slot]);
-            for (u32 done = inline_accesses; done < entries; block = P::get(m_.pool[block].next)) {
-                for (u32 e = 0; e < pool_block_entries && done < entries; e += inline_accesses) {
-                    const u32 left = entries - done;
-                    const u32 count = left < inline_accesses ? left : inline_accesses;
-                    for (u32 i = 0; i < count; ++i) mine[i] = P::get(m_.pool[block].entries[e + i]);
-                    compare(team, mine, count);
-                    done += count;
-                }
+            // Four accesses at a time: first the inline ones, then those in pool blocks.
+            u32 block = no_block;
+            SLIPSTREAM_ONE_COPY
+            for (u32 done = 0; done < entries; done += inline_accesses) {
+                const u32 at = (done - inline_accesses) % pool_block_entries;
+                if (done == inline_accesses) block = P::get(s_.first_block[slot]);
+                else if (done > inline_accesses && at == 0) block = P::get(m_.pool[block].next);
+                probe mine;
+                for (u32 i = 0; i < inline_accesses; ++i)
+                    mine.set(i, done + i >= entries ? abi::access_entry{0, 0}
+                                : done == 0         ? P::get(s_.accesses[i * m_.n.window + slot])
+                                                    : P::get(m_.pool[block].entries[at + i]));
+                if (mine.after) find_after(team, mine);
+                if (mine.memory) compare(team, mine);
             }
         }
         const u32 pending = link(team, slot);
@@ -55,75 +76,147 @@ public:
         return pending;
     }
 
-    /// Removes a finished task. visit(slot) is called by all lanes for each task that became ready.
-    template <class Visit>
-    SLIPSTREAM_BOTH void retire(team_type& team, u32 slot, Visit visit)
+    /// Wakes the tasks that wait for a finished one: ready(first, mask) is called by all lanes with slots first + bits of mask.
+    template <class Ready>
+    SLIPSTREAM_BOTH void wake(team_type& team, u32 slot, Ready ready)
     {
+        if (!(mark_word(mark_awaited, slot / 32) >> slot % 32 & 1)) return;
         const u32 groups = m_.n.groups();
-        const u32 g = slot / 32;
-        const u32 keep = ~(1u << slot % 32);
-        team.sync();
-        if (team.leader()) {
-            s_.in_flight[g] &= keep;
-            s_.exposed[g] &= keep;
-            s_.whole[g] &= keep;
-            s_.pooled[g] &= keep;
-            for (u32 i = 0; i < inline_accesses; ++i) s_.live[i * groups + g] &= keep;
-        }
         u32* const row = s_.successors + slot * groups;
-        for (u32 first = 0; first < groups; first += 32) {
-            // Each lane walks one word of the row; no two words name the same task.
-            const u32 words = team.mask32([&](u32 k) { return first + k < groups && row[first + k] != 0; });
-            for (u32 rest = words; rest; rest &= rest - 1) {
-                const u32 w = first + lowest_bit(rest);
+        SLIPSTREAM_ONE_COPY
+        for (u32 first = 0; first < groups; first += 32)
+            SLIPSTREAM_ONE_COPY
+            for (u32 words = team.mask32([&](u32 k) { return first + k < groups && row[first + k] != 0; }); words;
+                 words &= words - 1) {
+                const u32 w = first + lowest_bit(words);
                 const u32 waiting = row[w];
-                const u32 freed = team.mask32([&](u32 k) {
-                    if (!(waiting >> k & 1)) return false;
-                    return --s_.pending[32 * w + k] == 0;
-                });
+                const u32 freed = team.mask32([&](u32 k) { return (waiting >> k & 1) && --s_.pending[32 * w + k] == 0; });
                 if (team.leader()) row[w] = 0;
-                for (u32 bits = freed; bits; bits &= bits - 1) visit(32 * w + lowest_bit(bits));
+                if (freed) ready(32 * w, freed);
+            }
+    }
+
+    /// Removes finished tasks whose successors were woken: slot_of(k), k < count.
+    template <class SlotOf>
+    SLIPSTREAM_BOTH void remove(team_type& team, u32 count, SlotOf slot_of)
+    {
+        team.sync();
+        SLIPSTREAM_ONE_COPY
+        for (u32 k = 0; k < count; ++k) {
+            const u32 slot = slot_of(k);
+            const u32 bit = 1u << slot % 32;
+            for (u32 m = team.rank(); m < mark_count; m += team.size()) {
+                u32& word = s_.marks[m * m_.n.groups() + slot / 32];
+                if (m == mark_whole && (word & bit)) s_.counters[whole_count] = 0;
+                word &= ~bit;
             }
         }
         team.sync();
     }
 
 private:
-    /// Marks in found[] every in-flight task that conflicts with one of `count` accesses, and supersedes what they cover.
-    SLIPSTREAM_BOTH void compare(team_type& team, const abi::access_entry (&mine)[inline_accesses], u32 count)
+    /// Four accesses of the task being admitted, taken apart once: the loop over old accesses is a dozen instructions a pair,
+    /// and instructions are what a single warp is short of (about five cycles each).
+    struct probe {
+        abi::access_entry entry[inline_accesses];
+        u64 lo[inline_accesses];
+        u64 hi[inline_accesses]; ///< 0: takes no part
+        bool writes[inline_accesses];
+        bool memory = false;
+        bool after = false;
+        bool rects = false;
+
+        SLIPSTREAM_BOTH void set(u32 i, const abi::access_entry& e)
+        {
+            entry[i] = e;
+            const bool is_memory = e.is_memory();
+            lo[i] = e.begin();
+            hi[i] = is_memory ? e.end() : 0;
+            writes[i] = e.writes();
+            memory |= is_memory;
+            after |= e.kind() == abi::entry_kind::after;
+            rects |= e.kind() == abi::entry_kind::rect;
+        }
+
+        /// Must the task wait for one that made the access `old`?
+        SLIPSTREAM_BOTH bool conflicts(const abi::access_entry& old) const
+        {
+            if (rects || old.kind() == abi::entry_kind::rect) return conflicts_exactly(old);
+            const u64 old_lo = old.begin();
+            const u64 old_hi = old_lo + old.tail;
+            const bool old_writes = old.writes();
+            bool any = false;
+            for (u32 i = 0; i < inline_accesses; ++i)
+                any |= old_lo < hi[i] && lo[i] < old_hi && (old_writes || writes[i]);
+            return any;
+        }
+        SLIPSTREAM_BOTH bool conflicts_exactly(const abi::access_entry& old) const
+        {
+            bool any = false;
+            for (u32 i = 0; i < inline_accesses; ++i) any |= hi[i] != 0 && pair_conflicts(entry[i], old);
+            return any;
+        }
+        // By value and out of line: an object whose address is taken would lie in local memory.
+        SLIPSTREAM_BOTH_RARE static bool pair_conflicts(const abi::access_entry next, const abi::access_entry earlier)
+        {
+            return abi::conflicts(next, earlier);
+        }
+        /// Is `old` superseded by one of the writes?
+        SLIPSTREAM_BOTH bool covers(const abi::access_entry& old) const
+        {
+            bool any = false;
+            for (u32 i = 0; i < inline_accesses; ++i) any |= writes[i] && hi[i] != 0 && abi::covers(entry[i], old);
+            return any;
+        }
+    };
+
+    /// Marks in found[] every in-flight task that conflicts with one of the accesses, and supersedes what they cover.
+    SLIPSTREAM_BOTH void compare(team_type& team, const probe& mine)
     {
         const u32 groups = m_.n.groups();
-        bool memory = false;
-        for (u32 e = 0; e < count; ++e) {
-            if (mine[e].kind() == abi::entry_kind::after) find_id(team, mine[e]);
-            memory |= mine[e].is_memory();
-        }
-        if (!memory) return;
-        for (u32 g = 0; g < groups; ++g) {
-            for (u32 i = 0; i < inline_accesses; ++i) {
-                const u32 live = s_.live[i * groups + g];
-                if (live == 0) continue;
-                const test_result r = test(team, live, mine, count, [&](u32 k) {
-                    return P::get(s_.accesses[i * m_.n.window + 32 * g + k]);
-                });
-                if (r.hit == 0) continue;
-                team.sync();
-                if (team.leader()) {
-                    s_.found[g] |= r.hit;
-                    s_.live[i * groups + g] = live & ~r.covered;
-                }
-                team.sync();
+        // The live words of all four inline accesses lie one behind the other: one look finds those that are not 0.
+        u32* const live_words = s_.marks + mark_live * groups;
+        for_each_set(team, live_words, inline_accesses * groups, [&](u32 word) {
+            const u32 i = word / groups;
+            const u32 g = word - i * groups;
+            const u32 live = live_words[word];
+            const test_result r = test(team, live, mine, [&](u32 k) {
+                return P::get(s_.accesses[i * m_.n.window + 32 * g + k]);
+            });
+            if (r.hit == 0) return;
+            team.sync();
+            if (team.leader()) {
+                s_.found[g] |= r.hit;
+                live_words[word] = live & ~r.covered;
             }
-            for (u32 bits = s_.pooled[g]; bits; bits &= bits - 1) compare_pool(team, 32 * g + lowest_bit(bits), mine, count);
-        }
+            team.sync();
+        });
+        for_each_set(team, s_.marks + mark_pooled * groups, groups, [&](u32 g) {
+            for (u32 bits = mark_word(mark_pooled, g); bits; bits &= bits - 1)
+                compare_pool(team, 32 * g + lowest_bit(bits), mine);
+        });
     }
 
-    SLIPSTREAM_BOTH void compare_pool(team_type& team, u32 old, const abi::access_entry (&mine)[inline_accesses], u32 count)
+    SLIPSTREAM_BOTH u32 mark_word(u32 m, u32 g) const { return s_.marks[m * m_.n.groups() + g]; }
+
+    /// visit(i) for each word that is not 0; the lanes look at 32 words at a time.
+    template <class Visit>
+    SLIPSTREAM_BOTH void for_each_set(team_type& team, const u32* words, u32 count, Visit visit)
+    {
+        SLIPSTREAM_ONE_COPY
+        for (u32 first = 0; first < count; first += 32)
+            SLIPSTREAM_ONE_COPY
+            for (u32 bits = team.mask32([&](u32 k) { return first + k < count && words[first + k] != 0; }); bits;
+                 bits &= bits - 1)
+                visit(first + lowest_bit(bits));
+    }
+
+    SLIPSTREAM_BOTH void compare_pool(team_type& team, u32 old, const probe& mine)
     {
         for (u32 block = P::get(s_.first_block[old]); block != no_block; block = P::get(m_.pool[block].next)) {
             const u32 live = s_.pool_live[block];
             if (live == 0) continue;
-            const test_result r = test(team, live, mine, count, [&](u32 k) { return P::get(m_.pool[block].entries[k]); });
+            const test_result r = test(team, live, mine, [&](u32 k) { return P::get(m_.pool[block].entries[k]); });
             if (r.hit == 0) continue;
             team.sync();
             if (team.leader()) {
@@ -139,64 +232,54 @@ private:
         u32 covered;
     };
 
-    /// 32 old accesses against `count` new ones.
+    /// 32 old accesses against four new ones (those that are no memory take no part).
     template <class Load>
-    SLIPSTREAM_BOTH test_result test(team_type& team, u32 live, const abi::access_entry (&mine)[inline_accesses], u32 count,
-                                     Load load)
+    SLIPSTREAM_BOTH test_result test(team_type& team, u32 live, const probe& mine, Load load)
     {
-        u32 hit = 0;
+        const u32 hit = team.mask32([&](u32 k) { return (live >> k & 1) && mine.conflicts(load(k)); });
         u32 covered = 0;
-        hit = team.mask32([&](u32 k) {
-            if (!(live >> k & 1)) return false;
-            const abi::access_entry old = load(k);
-            bool any = false;
-            for (u32 e = 0; e < inline_accesses; ++e)
-                if (e < count && mine[e].is_memory()) any |= abi::conflicts(mine[e], old);
-            return any;
-        });
-        if (hit != 0)
-            covered = team.mask32([&](u32 k) {
-                if (!(hit >> k & 1)) return false;
-                const abi::access_entry old = load(k);
-                bool any = false;
-                for (u32 e = 0; e < inline_accesses; ++e)
-                    if (e < count && mine[e].is_memory() && mine[e].writes()) any |= abi::covers(mine[e], old);
-                return any;
-            });
+        if (hit != 0) covered = team.mask32([&](u32 k) { return (hit >> k & 1) && mine.covers(load(k)); });
         return {hit, covered};
+    }
+
+    SLIPSTREAM_BOTH void find_after(team_type& team, const probe& mine)
+    {
+        for (u32 i = 0; i < inline_accesses; ++i)
+            if (mine.entry[i].kind() == abi::entry_kind::after) find_id(team, mine.entry[i]);
     }
 
     /// The in-flight task with this id, if it is still in flight; ingest's gate made sure that it was admitted.
     SLIPSTREAM_BOTH void find_id(team_type& team, const abi::access_entry& after)
     {
         const u64 id = static_cast<u64>(after.after_ring()) << 56 | after.after_position();
-        for (u32 g = 0; g < m_.n.groups(); ++g) {
-            const u32 candidates = s_.in_flight[g];
-            if (candidates == 0) continue;
+        for_each_set(team, s_.marks + mark_in_flight * m_.n.groups(), m_.n.groups(), [&](u32 g) {
+            const u32 candidates = mark_word(mark_in_flight, g);
             const u32 hit
                 = team.mask32([&](u32 k) { return (candidates >> k & 1) && P::get(s_.task_id[32 * g + k]) == id; });
-            if (hit == 0) continue;
+            if (hit == 0) return;
             team.sync();
             if (team.leader()) s_.found[g] |= hit;
             team.sync();
-            return;
-        }
+        });
     }
 
-    /// Enters the new task into the successor row of each task in found[].
+    /// Enters the new task into the successor row of each task in found[], and clears found[].
     SLIPSTREAM_BOTH u32 link(team_type& team, u32 slot)
     {
         const u32 groups = m_.n.groups();
         const u32 bit = 1u << slot % 32;
         u32 pending = 0;
-        team.sync();
-        for (u32 g = 0; g < groups; ++g) {
+        for_each_set(team, s_.found, groups, [&](u32 g) {
             const u32 mask = s_.found[g];
             pending += popcount(mask);
-            for (u32 k = team.rank(); k < 32 && mask != 0; k += team.size())
+            for (u32 k = team.rank(); k < 32; k += team.size())
                 if (mask >> k & 1) s_.successors[(32 * g + k) * groups + slot / 32] |= bit;
-        }
-        team.sync();
+            team.sync();
+            if (team.leader()) {
+                s_.found[g] = 0;
+                s_.marks[mark_awaited * groups + g] |= mask;
+            }
+        });
         if (team.leader()) s_.pending[slot] = pending;
         return pending;
     }
@@ -208,24 +291,24 @@ private:
         const u32 bit = 1u << slot % 32;
         team.sync();
         if (whole) {
-            for (u32 k = team.rank(); k < groups; k += team.size()) {
-                s_.exposed[k] = 0;
-                s_.whole[k] = 0;
-                s_.pooled[k] = 0;
+            // The new task hides everything before it: only it is exposed, and no access before it is live.
+            for (u32 k = team.rank(); k < mark_count * groups; k += team.size()) {
+                const u32 m = k / groups;
+                if (m != mark_in_flight && m != mark_awaited) s_.marks[k] = 0;
             }
-            for (u32 k = team.rank(); k < inline_accesses * groups; k += team.size()) s_.live[k] = 0;
             team.sync();
+            if (team.leader()) s_.counters[whole_count] = 1;
         }
-        if (team.leader()) {
-            s_.in_flight[g] |= bit;
-            s_.exposed[g] |= bit;
-            if (whole) s_.whole[g] |= bit;
-            const u32 inline_count = entries < inline_accesses ? entries : inline_accesses;
-            for (u32 i = 0; i < inline_count && !whole; ++i)
-                if (P::get(s_.accesses[i * m_.n.window + slot]).is_memory()) s_.live[i * groups + g] |= bit;
+        for (u32 m = team.rank(); m < mark_count; m += team.size()) {
+            bool set = false;
+            if (m == mark_in_flight || m == mark_exposed) set = true;
+            else if (m == mark_whole) set = whole;
+            else if (m == mark_pooled) set = !whole && entries > inline_accesses;
+            else if (m >= mark_live && m - mark_live < entries)
+                set = !whole && P::get(s_.accesses[(m - mark_live) * m_.n.window + slot]).is_memory();
+            if (set) s_.marks[m * groups + g] |= bit;
         }
-        u32 block = whole ? no_block : P::get(s_.first_block[slot]);
-        if (block != no_block && team.leader()) s_.pooled[g] |= bit;
+        u32 block = whole || entries <= inline_accesses ? no_block : P::get(s_.first_block[slot]);
         for (u32 done = inline_accesses; done < entries && block != no_block; done += pool_block_entries) {
             const u32 left = entries - done;
             const u32 live = team.mask32([&](u32 k) { return k < left && P::get(m_.pool[block].entries[k]).is_memory(); });

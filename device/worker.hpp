@@ -17,11 +17,13 @@ namespace slipstream::device {
 
 /// A 16-byte flight record: what this worker picked up last. Survives in pinned memory when the context does not.
 struct flight_record {
-    u32 ring_and_type; ///< ring << 16 | type, plus 1 << 31 so that a record is never 0
-    u32 position;      ///< low 32 bits
+    u32 ring_and_type; ///< type << 8 | ring, plus 1 << 31 so that a record is never 0
+    u32 position;      ///< low 27 bits
     u32 block;
     u32 place; ///< SM id << 16 | worker
 
+    SLIPSTREAM_BOTH u32 ring() const { return ring_and_type & 0xff; }
+    SLIPSTREAM_BOTH u32 type() const { return ring_and_type >> 8 & 0xffff; }
     SLIPSTREAM_BOTH abi::chunk encode() const { return {{ring_and_type, position, block, place}}; }
     SLIPSTREAM_BOTH static flight_record decode(const abi::chunk& c) { return {c.w[0], c.w[1], c.w[2], c.w[3]}; }
 };
@@ -35,25 +37,29 @@ public:
     {
     }
 
-    /// The next mail, or mail_leave when the engine is aborted. Waits; bounded by the stop word.
+    /// The next mail, or a leaving one when the engine is aborted. Waits; bounded by the stop word.
     SLIPSTREAM_BOTH mail wait()
     {
         const u32 expected = ((done_ >> 1) + 1) & 0x7fffffffu;
         for (u32 attempt = 0;; ++attempt) {
-            const mail letter = mail::decode(P::load(edge::A4_mail, m_.mailboxes[worker_].mail[expected % mailbox_depth],
-                                                     order::relaxed, scope::device));
+            // A worker that has its SM to itself polls with acquire loads: emptying an idle SM's L1 costs nothing, and the
+            // fence (300 ns with its wait for outstanding stores) is off the critical path. Others poll relaxed.
+            const bool lone = m_.n.lone_workers != 0;
+            const auto& box = m_.mailboxes[worker_].mail[expected % mailbox_depth];
+            const mail letter = mail::decode(lone ? P::load(edge::A4_mail, box, order::acquire, scope::device)
+                                                  : P::load(edge::A4_mail, box, order::relaxed, scope::device));
             if ((letter.tag & 0x7fffffffu) == expected && letter.tag != 0) {
-                P::fence(edge::A4_mail_fence, order::acquire, scope::device);
+                if (!lone) P::fence(edge::A4_mail_fence, order::acquire, scope::device);
                 return letter;
             }
             if (attempt % 64 == 63
                 && P::load(edge::P1_stop, *m_.stop, order::relaxed, scope::device) == static_cast<u32>(stop_level::abort))
-                return mail{mail_leave, 0, 0, 0};
+                return mail{mail::leave, 0, 0, 0};
             P::pause(attempt);
         }
     }
 
-    SLIPSTREAM_BOTH task_record<P>& record(const mail& letter) const { return m_.records[letter.slot]; }
+    SLIPSTREAM_BOTH task_record<P>& record(const mail& letter) const { return m_.records[letter.slot()]; }
 
     /// Draws up to `chunk` block numbers; returns the first, which is >= blocks when none are left. A park or abort stops
     /// the drawing at the next block boundary: the counter keeps its value, and the task goes on after the relaunch.
@@ -72,21 +78,21 @@ public:
         return share < 1 ? 1 : share > 64 ? 64 : share;
     }
 
-    SLIPSTREAM_BOTH void record_flight(task_record<P>& record, u32 block)
+    SLIPSTREAM_BOTH void record_flight(const mail& letter, u32 block)
     {
-        const flight_record entry{1u << 31 | P::get(record.ring) << 16 | P::get(record.type),
-                                  static_cast<u32>(P::get(record.position)), block, sm_ << 16 | worker_};
+        const flight_record entry{1u << 31 | letter.type() << 8 | (letter.identity >> 27 & 15), letter.identity & 0x7ffffffu, block,
+                                  sm_ << 16 | worker_};
         P::store(edge::P3_recorder, m_.recorder[worker_], entry.encode(), order::relaxed, scope::system);
     }
 
     /// Keeps a line of history when a flight log was asked for; beyond its capacity only the count goes on.
-    SLIPSTREAM_BOTH void log_flight(task_record<P>& record, u32 block, u32 count, u64 start_ns)
+    SLIPSTREAM_BOTH void log_flight(const mail& letter, u32 block, u32 count, u64 start_ns)
     {
         if (m_.n.log_capacity == 0) return;
         if (logged_ == ~0u) logged_ = P::load(edge::P5_self, m_.flight_counts[worker_], order::relaxed, scope::system);
         if (logged_ < m_.n.log_capacity)
             m_.flight_log[static_cast<u64>(worker_) * m_.n.log_capacity + logged_]
-                = {1u << 31 | P::get(record.ring) << 16 | P::get(record.type), static_cast<u32>(P::get(record.position)), block,
+                = {1u << 31 | letter.type() << 8 | (letter.identity >> 27 & 15), letter.identity & 0x7ffffffu, block,
                    (count < 0xffff ? count : 0xffff) << 16 | sm_, start_ns, P::clock_ns()};
         ++logged_;
         // Read by the host after the kernel has left.

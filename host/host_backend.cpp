@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -46,10 +47,8 @@ public:
     {
         join();
         arguments_ = arguments;
-        device::byte_carver near(arguments.near_saved);
-        device::byte_carver far(arguments.far);
-        state_.bind(arguments.memory.n, near, far);
-        device::reset_phases<P>(arguments_.memory, state_);
+        state_.emplace(arguments.memory.n, arguments.offsets, arguments.near_saved, arguments.far);
+        device::reset_phases<P>(arguments_.memory, *state_);
         resident_.store(workers_ + 1, std::memory_order_relaxed);
         threads_.emplace_back([this] { control(); });
         for (u32 w = 0; w < workers_; ++w) threads_.emplace_back([this, w] { work(w); });
@@ -83,9 +82,9 @@ private:
     void control()
     {
         P::team team;
-        device::ingest_role<P> ingest(arguments_.memory, state_);
-        device::scheduler_role<P> scheduler(arguments_.memory, state_);
-        device::notifier_role<P> notifier(arguments_.memory, state_, arguments_.residency_ns);
+        device::ingest_role<P> ingest(arguments_.memory, *state_);
+        device::scheduler_role<P> scheduler(arguments_.memory, *state_);
+        device::notifier_role<P> notifier(arguments_.memory, *state_, arguments_.residency_ns);
         using device::round_result;
         round_result i = round_result::idle, s = round_result::idle, n = round_result::idle;
         for (u32 attempt = 0; n != round_result::finished;) {
@@ -105,26 +104,26 @@ private:
         std::vector<std::max_align_t> shared(shared_bytes_ / sizeof(std::max_align_t) + 1);
         for (;;) {
             const device::mail letter = port.wait();
-            if (letter.slot == device::mail_leave) {
+            if (letter.leaves()) {
                 port.leave(letter);
                 break;
             }
             auto& record = port.record(letter);
-            const u32 type = P::get(record.type);
+            const u32 type = letter.type();
             const u32 blocks = P::get(record.blocks);
             u32 failure = 0;
             const auto run = [&](u32 first, u32 count) {
-                port.record_flight(record, first);
+                port.record_flight(letter, first);
                 const u64 start_ns = port.logs() ? P::clock_ns() : 0;
                 for (u32 b = first; b < first + count; ++b) {
                     host_block block(b, blocks, shared.data(), shared_bytes_);
                     image_.host_bodies[type](record.words, block);
                     if (failure == 0) failure = block.failure();
                 }
-                port.log_flight(record, first, count, start_ns);
+                port.log_flight(letter, first, count, start_ns);
             };
-            if (letter.count != device::mail_tickets) {
-                run(letter.block, letter.count);
+            if (!letter.tickets()) {
+                run(letter.block, 1);
             } else {
                 const u32 chunk = port.ticket_chunk(blocks);
                 for (u32 first; (first = port.draw(record, blocks, chunk)) < blocks;)
@@ -141,7 +140,7 @@ private:
     u32 shared_bytes_ = 0;
     std::vector<std::pair<void*, std::size_t>> blocks_;
     host_arguments arguments_{};
-    device::control_state<P> state_{};
+    std::optional<device::control_state<P>> state_;
     std::vector<std::thread> threads_;
     std::atomic<u32> resident_{0};
 };

@@ -13,6 +13,7 @@ template <class P>
 class ring_writer {
 public:
     ring_writer() = default;
+    /// slots: a power of two.
     ring_writer(device::ring_slot<P>* ring, u32 slots, device::ring_page<P>* page) : ring_(ring), slots_(slots), page_(page) {}
 
     /// Are `slots` ring slots free now? Looks again at what ingest consumed if the last look does not suffice.
@@ -32,7 +33,7 @@ public:
             while (!has_room(1))
                 if (!wait()) return false;
         chunk.w[3] = abi::lap_tag(position_, slots_);
-        P::store(device::edge::R0_ring_publish, ring_[position_ % slots_].chunks[chunk_], chunk, device::order::release,
+        P::store(device::edge::R0_ring_publish, ring_[position_ & (slots_ - 1)].chunks[chunk_], chunk, device::order::release,
                  device::scope::system);
         if (++chunk_ == abi::slot_chunks) {
             chunk_ = 0;

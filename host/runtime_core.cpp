@@ -2,6 +2,7 @@
 #include "host/runtime_core.hpp"
 #include "device/control.hpp"
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <map>
 #include <spdlog/spdlog.h>
@@ -54,6 +55,7 @@ void check_config(config& c)
     if (c.window > 16) c.window = (c.window + 31) / 32 * 32;
     if (c.ring_slots < 4 || c.ring_slots > (1u << 24))
         refuse("ring = " + std::to_string(c.ring_slots) + " slots: must be 4 to 16777216");
+    c.ring_slots = std::bit_ceil(c.ring_slots);
     if (c.rings < 1 || c.rings > device::rings_max)
         refuse("rings = " + std::to_string(c.rings) + ": must be 1 to " + std::to_string(device::rings_max));
     if (c.rings >= c.window) refuse("rings = " + std::to_string(c.rings) + ": the window must have more slots than there are rings");
@@ -94,19 +96,19 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     n.types = image_.types;
     n.handles = config_.handles_max;
     n.log_capacity = config_.flight_log;
+    n.lone_workers = config_.workers_per_sm == 1 ? 1 : 0;
     // A ring that waits at its gate holds the pool blocks of one message; one message more than all rings can hold in that way
     // must fit, or nobody could go on.
     const u32 blocks_per_message = (config_.accesses_max + abi::task_members_max + device::pool_block_entries - 1) / device::pool_block_entries;
     n.pool_blocks = (n.rings + 1) * blocks_per_message + n.window;
 
-    device::control_state<P> measure;
-    device::byte_carver near_size, far_size;
-    measure.bind(n, near_size, far_size);
-    if (near_size.bytes() > backend_->near_bytes_max())
-        throw config_error("window = " + std::to_string(config_.window) + " needs " + std::to_string(near_size.bytes())
+
+    const device::control_offsets offsets = device::control_state<P>::measure(n);
+    if (offsets.near_bytes > backend_->near_bytes_max())
+        throw config_error("window = " + std::to_string(config_.window) + " needs " + std::to_string(offsets.near_bytes)
                            + " B of shared memory, " + std::to_string(backend_->near_bytes_max())
                            + " B are there; lower the window or workers_per_sm");
-    backend_->prepare(near_size.bytes());
+    backend_->prepare(offsets.near_bytes);
 
     auto& m = memory_;
     m.n = n;
@@ -127,28 +129,21 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     resident(m.done, n.workers);
     resident(m.pool, n.pool_blocks);
     resident(m.handle_cache, n.handles);
-    abi::task_type* types = nullptr;
-    resident(types, n.types);
-    backend_->write(types, image_.table, n.types * sizeof(abi::task_type));
-    m.types = types;
     resident(m.stop, 1);
     resident(m.complete_mirror, static_cast<u64>(n.rings) * device::completion_words);
 
     // The control block's first state is made here and copied over: one text initialises both devices.
     arguments_.memory = m;
-    arguments_.near_bytes = static_cast<u32>(near_size.bytes());
-    arguments_.near_saved = backend_->take_device(near_size.bytes());
-    arguments_.far = backend_->take_device(far_size.bytes());
+    arguments_.offsets = offsets;
+    arguments_.near_saved = static_cast<unsigned char*>(backend_->take_device(offsets.near_bytes));
+    arguments_.far = static_cast<unsigned char*>(backend_->take_device(offsets.far_bytes));
     arguments_.residency_ns = static_cast<u64>(config_.residency.count()) * 1000000;
-    std::vector<u64> near(near_size.bytes() / 8 + 2), far(far_size.bytes() / 8 + 2);
-    const auto aligned = [](std::vector<u64>& v) { return reinterpret_cast<void*>((reinterpret_cast<u64>(v.data()) + 15) / 16 * 16); };
-    device::byte_carver near_carver(aligned(near)), far_carver(aligned(far));
-    device::control_state<P> first;
-    first.bind(n, near_carver, far_carver);
-    host_memory for_init = m;
-    device::initialise<P>(for_init, first);
-    backend_->write(arguments_.near_saved, aligned(near), near_size.bytes());
-    backend_->write(arguments_.far, aligned(far), far_size.bytes());
+    std::vector<abi::chunk> near(offsets.near_bytes / 16), far(offsets.far_bytes / 16);
+    auto* const near_image = reinterpret_cast<unsigned char*>(near.data());
+    auto* const far_image = reinterpret_cast<unsigned char*>(far.data());
+    device::initialise<P>(m, {n, offsets, near_image, far_image}, image_.table);
+    backend_->write(arguments_.near_saved, near_image, offsets.near_bytes);
+    backend_->write(arguments_.far, far_image, offsets.far_bytes);
 
     pool_ = memory_pool(backend_->take_device(config_.memory_bytes), config_.memory_bytes);
     staging_ = memory_pool(backend_->take_pinned(config_.staging_bytes), config_.staging_bytes);
@@ -482,8 +477,8 @@ void runtime_core::mark_dead(const std::string& why)
         const auto record = device::flight_record::decode(
             P::load(edge::P3_recorder, memory_.recorder[w], order::relaxed, scope::system));
         if (record.ring_and_type == 0 || ++shown > 16) continue;
-        const u32 type = record.ring_and_type & 0xffff;
-        const u32 r = record.ring_and_type >> 16 & 0x7fff;
+        const u32 type = record.type();
+        const u32 r = record.ring();
         text += "\n  worker " + std::to_string(w) + " on SM " + std::to_string(record.place >> 16) + " picked up block "
             + std::to_string(record.block) + " of " + (type < image_.types ? image_.names[type] : "?") + " (submission "
             + std::to_string(r) + ":" + std::to_string(record.position) + ")";
@@ -596,7 +591,7 @@ void runtime_core::release(void* memory, u64 bytes)
     options.name = "release";
     task_handle handle;
     try {
-        submit(image_.types - 1, nullptr, options, true, handle);
+        (void)submit(image_.types - 1, nullptr, options, true, handle);
     } catch (const error&) {
         return; // batch ring full or device lost: the memory comes back with the runtime
     }
@@ -630,7 +625,7 @@ task_handle runtime_core::upload(void* to, const void* from, u64 bytes)
         const copy_task task{{static_cast<const unsigned char*>(stage), piece}, {static_cast<unsigned char*>(to) + done, piece}};
         submit_options options;
         options.blocks = blocks_for(piece, memory_.n.workers);
-        submit(image_.types - 3, &task, options, true, handle);
+        (void)submit(image_.types - 3, &task, options, true, handle);
         const std::lock_guard lock(mutex_);
         releases_.push_back({handle, stage, piece, true});
         done += piece;
@@ -657,7 +652,7 @@ void runtime_core::download(void* to, const void* from, u64 bytes)
         submit_options options;
         options.blocks = blocks_for(piece, memory_.n.workers);
         task_handle handle;
-        submit(image_.types - 3, &task, options, true, handle);
+        (void)submit(image_.types - 3, &task, options, true, handle);
         if (config_.batch) throw config_error("download needs a running runtime; in batch mode read after run_batch()");
         (void)wait(handle, deadline::max());
         std::memcpy(static_cast<char*>(to) + done, stage, piece);
@@ -675,7 +670,7 @@ std::vector<flight_entry> runtime_core::flight_log()
         const u32 count = P::load(edge::P5_self, memory_.flight_counts[w], order::relaxed, scope::system);
         for (u32 i = 0; i < std::min(count, memory_.n.log_capacity); ++i) {
             const auto& e = memory_.flight_log[static_cast<u64>(w) * memory_.n.log_capacity + i];
-            out.push_back({{e.ring_and_type >> 16 & 0x7fff, e.position}, e.ring_and_type & 0xffff, w, e.count_and_sm & 0xffff, e.block,
+            out.push_back({{e.ring_and_type & 0xff, e.position}, e.ring_and_type >> 8 & 0xffff, w, e.count_and_sm & 0xffff, e.block,
                            e.count_and_sm >> 16, e.start_ns, e.end_ns});
         }
     }

@@ -89,18 +89,39 @@ SLIPSTREAM_BOTH bool rects_meet(const access_entry& a, const access_entry& b)
 
 } // namespace detail
 
+namespace detail {
+
+/// The part of overlaps() that divides: at least one of the two is a rectangle, and their bounding ranges meet.
+SLIPSTREAM_BOTH_RARE bool rects_overlap(const access_entry a, const access_entry b)
+{
+    const bool a_rect = a.kind() == entry_kind::rect;
+    const bool b_rect = b.kind() == entry_kind::rect;
+    if (a_rect && b_rect) {
+        if (a.pitch() != b.pitch()) return true;
+        return a.begin() <= b.begin() ? rects_meet(a, b) : rects_meet(b, a);
+    }
+    return a_rect ? range_meets_rect(b.begin(), b.end(), a) : range_meets_rect(a.begin(), a.end(), b);
+}
+
+/// The part of covers() where `outer` is a rectangle whose bounding range holds inner's.
+SLIPSTREAM_BOTH_RARE bool rect_covers(const access_entry outer, const access_entry inner)
+{
+    const u64 delta = inner.begin() - outer.begin();
+    const u64 column = delta % outer.pitch();
+    if (inner.kind() == entry_kind::rect)
+        return inner.pitch() == outer.pitch() && column + inner.width() <= outer.width()
+            && delta / outer.pitch() + inner.rows() <= outer.rows();
+    return column + (inner.end() - inner.begin()) <= outer.width();
+}
+
+} // namespace detail
+
 /// Do two accesses share a byte? Errs towards yes only for rectangles of unequal pitch and for loose ranges.
 SLIPSTREAM_BOTH bool overlaps(const access_entry& a, const access_entry& b)
 {
     if (!(a.begin() < b.end() && b.begin() < a.end())) return false;
-    const bool a_rect = a.kind() == entry_kind::rect;
-    const bool b_rect = b.kind() == entry_kind::rect;
-    if (!a_rect && !b_rect) return true;
-    if (a_rect && b_rect) {
-        if (a.pitch() != b.pitch()) return true;
-        return a.begin() <= b.begin() ? detail::rects_meet(a, b) : detail::rects_meet(b, a);
-    }
-    return a_rect ? detail::range_meets_rect(b.begin(), b.end(), a) : detail::range_meets_rect(a.begin(), a.end(), b);
+    if (a.kind() != entry_kind::rect && b.kind() != entry_kind::rect) return true;
+    return detail::rects_overlap(a, b);
 }
 
 /// Does `outer` contain every byte of `inner`? Errs towards no.
@@ -108,13 +129,7 @@ SLIPSTREAM_BOTH bool covers(const access_entry& outer, const access_entry& inner
 {
     if (outer.kind() == entry_kind::loose) return false;
     if (!(outer.begin() <= inner.begin() && inner.end() <= outer.end())) return false;
-    if (outer.kind() == entry_kind::range) return true;
-    const u64 delta = inner.begin() - outer.begin();
-    const u64 column = delta % outer.pitch();
-    if (inner.kind() == entry_kind::rect)
-        return inner.pitch() == outer.pitch() && column + inner.width() <= outer.width()
-            && delta / outer.pitch() + inner.rows() <= outer.rows();
-    return column + (inner.end() - inner.begin()) <= outer.width();
+    return outer.kind() == entry_kind::range || detail::rect_covers(outer, inner);
 }
 
 /// Must a task with access `next` wait for an earlier one with access `earlier`? RAW, WAR or WAW on shared bytes.

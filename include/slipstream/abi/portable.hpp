@@ -5,14 +5,17 @@
 
 #if defined(__CUDACC__)
 #define SLIPSTREAM_BOTH __host__ __device__ __forceinline__
+/// A function kept out of line on the GPU: rare paths that would only fill the instruction cache.
+#define SLIPSTREAM_BOTH_RARE inline __host__ __device__ __noinline__
+/// One copy of a loop's body: the control roles' code must stay small.
+#define SLIPSTREAM_ONE_COPY _Pragma("unroll 1")
 /// Qualifier of a task body: compiled for the host and, under nvcc, for the GPU.
 #define SLIPSTREAM_BODY __host__ __device__
-// One text serves platforms whose functions live on one side only; nvcc would warn at each host/device template.
-#define SLIPSTREAM_ONE_SIDED _Pragma("nv_exec_check_disable")
 #else
 #define SLIPSTREAM_BOTH inline
+#define SLIPSTREAM_BOTH_RARE inline
+#define SLIPSTREAM_ONE_COPY
 #define SLIPSTREAM_BODY
-#define SLIPSTREAM_ONE_SIDED
 #endif
 
 namespace slipstream {
