@@ -1,0 +1,58 @@
+// An engine runs a program and measures its makespan; see README.md of this folder for how each one does it.
+#pragma once
+#include "host/engines/program.hpp"
+#include <memory>
+#include <slipstream/config.hpp>
+#include <string>
+#include <vector>
+
+namespace slipstream {
+class runtime_base;
+}
+
+namespace slipstream::engines {
+
+/// Memory of the device an engine runs on; the program's pointers point into it.
+class device_memory {
+public:
+    virtual ~device_memory() = default;
+    virtual void* take(u64 bytes) = 0; ///< zeroed, 256-byte aligned, freed with this object
+    virtual void write(void* to, const void* from, u64 bytes) = 0;
+    virtual void read(void* to, const void* from, u64 bytes) = 0;
+    virtual void fill(void* to, unsigned char value, u64 bytes) = 0;
+    virtual std::string name() const = 0; ///< "host" or "cuda:0 (NVIDIA H200)"
+    virtual bool is_cuda() const = 0;
+    virtual u32 ordinal() const { return 0; } ///< N of cuda:N
+};
+
+/// device: "auto", "cuda", "cuda:N", "host". Throws device_error or config_error with a remedy. Call it before anything else
+/// uses CUDA: it asks the driver for 32 hardware queues, which the stream-based engines need (CUDA_DEVICE_MAX_CONNECTIONS).
+std::unique_ptr<device_memory> open_device(const std::string& device);
+
+struct run_result {
+    double makespan_us = 0; ///< host clock, from the first submit or launch to the host seeing the last completion
+    double submit_us = 0;   ///< host time of all submissions, completion waits excluded
+};
+
+/// One way to run programs on one device. An engine may be run many times; preparation (graphs, runtimes) happens in prepare.
+class engine {
+public:
+    virtual ~engine() = default;
+    virtual std::string name() const = 0;
+    /// Called once for a program before it is run; not timed.
+    virtual void prepare(const program& p) = 0;
+    /// Runs all tasks and returns when all are complete. Throws on a lost device.
+    virtual run_result run(const program& p) = 0;
+    /// The runtime behind the engine, for its flight log and launch count; null for engines without one, and before prepare().
+    virtual runtime_base* runtime() { return nullptr; }
+};
+
+/// Engines of a device, in the order of reports: on cuda serial, streams, slipstream; on host serial, slipstream.
+std::vector<std::string> engine_names(bool cuda);
+
+/// Throws config_error naming the known engines when `name` is not one of them. `configuration.device` is ignored: the engine
+/// runs where `device` is. `device` outlives the engine.
+std::unique_ptr<engine> make_engine(const std::string& name, const config& configuration, const device_memory& device,
+                                    const kernel_image& image);
+
+} // namespace slipstream::engines

@@ -1,0 +1,66 @@
+// Names to engines and devices.
+#include "host/backend.hpp"
+#include "host/engines/engine_factories.hpp"
+#include <algorithm>
+#include <cstdlib>
+
+namespace slipstream::engines {
+
+std::unique_ptr<device_memory> open_device(const std::string& device)
+{
+    if (device == "host") return make_host_device_memory();
+    u32 ordinal = 0;
+    const bool numbered = device.rfind("cuda:", 0) == 0 && device.size() > 5 && device.size() < 9
+        && device.find_first_not_of("0123456789", 5) == std::string::npos;
+    if (numbered)
+        ordinal = static_cast<u32>(std::stoul(device.substr(5)));
+    else if (device != "auto" && device != "cuda")
+        throw config_error("unknown device '" + device + "': use auto, cuda, cuda:N or host");
+#if SLIPSTREAM_WITH_CUDA
+    // Streams share hardware queues, 8 by default: with 32 no stream of the pool waits for another one by accident.
+    ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+#endif
+    const std::string problem = host::cuda_problem(static_cast<int>(ordinal));
+    if (!problem.empty()) {
+        if (device == "auto") return make_host_device_memory();
+        throw device_error(device + ": " + problem + "; or use --device host");
+    }
+#if SLIPSTREAM_WITH_CUDA
+    return make_cuda_device_memory(ordinal);
+#else
+    return make_host_device_memory(); // not reached: without CUDA there is always a problem
+#endif
+}
+
+std::vector<std::string> engine_names(bool cuda)
+{
+    if (cuda) return {"serial", "streams", "slipstream"};
+    return {"serial", "slipstream"};
+}
+
+std::unique_ptr<engine> make_engine(const std::string& name, const config& configuration, const device_memory& device,
+                                    const kernel_image& image)
+{
+    const std::vector<std::string> known = engine_names(device.is_cuda());
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+        std::string list;
+        for (const std::string& k : known) list += (list.empty() ? "" : ", ") + k;
+        throw config_error("unknown engine '" + name + "' on " + device.name() + ": use one of " + list);
+    }
+    if (device.is_cuda() && image.cuda == nullptr)
+        throw config_error("this workload was compiled for the host only: configure with CUDA, or use --device host");
+    if (name == "slipstream") {
+        config there = configuration;
+        there.device = device.is_cuda() ? "cuda:" + std::to_string(device.ordinal()) : "host";
+        return make_slipstream_engine(there, image);
+    }
+#if SLIPSTREAM_WITH_CUDA
+    if (device.is_cuda()) {
+        if (name == "serial") return make_cuda_serial_engine(device.ordinal());
+        return make_cuda_streams_engine(device.ordinal());
+    }
+#endif
+    return make_host_serial_engine();
+}
+
+} // namespace slipstream::engines

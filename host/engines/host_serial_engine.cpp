@@ -1,0 +1,40 @@
+// serial on the host: block after block, task after task, in program order.
+#include "host/engines/engine_factories.hpp"
+#include <algorithm>
+#include <chrono>
+
+namespace slipstream::engines {
+namespace {
+
+class host_serial_engine final : public engine {
+public:
+    std::string name() const override { return "serial"; }
+
+    void prepare(const program& p) override
+    {
+        u32 bytes = 0;
+        for (u32 t = 0; t < p.image().types; ++t) bytes = std::max(bytes, p.image().shared_bytes[t]);
+        shared_.resize(bytes / sizeof(std::max_align_t) + 1);
+    }
+
+    run_result run(const program& p) override
+    {
+        const auto start = std::chrono::steady_clock::now();
+        for (const program_task& t : p.tasks())
+            for (u32 b = 0; b < t.blocks; ++b) {
+                host_block block(b, t.blocks, shared_.data(), shared_.size() * sizeof(std::max_align_t));
+                p.image().host_bodies[t.type](p.arguments(t), block);
+            }
+        const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
+        return {took.count(), took.count()};
+    }
+
+private:
+    std::vector<std::max_align_t> shared_;
+};
+
+} // namespace
+
+std::unique_ptr<engine> make_host_serial_engine() { return std::make_unique<host_serial_engine>(); }
+
+} // namespace slipstream::engines

@@ -1,0 +1,135 @@
+// slipstream run: one of the built-in workloads on every engine.
+#include "tools/slipstream/commands.hpp"
+#include "tools/slipstream/device_choice.hpp"
+#include "tools/slipstream/text_table.hpp"
+#include "tools/slipstream/program_analysis.hpp"
+#include "tools/slipstream/trace_report.hpp"
+#include <algorithm>
+
+namespace slipstream::cli {
+namespace {
+
+// What --break sets: for tests, like the flag itself.
+constexpr std::string_view hidden_parameter = "break";
+
+int list_workloads(const options& o)
+{
+    const report_target target(o);
+    std::FILE* const to = target.tables();
+    rapidjson::StringBuffer text;
+    json_writer w(text);
+    w.StartObject();
+    field(w, "command", "run --list");
+    w.Key("workloads");
+    w.StartArray();
+    for (const auto& type : workloads::all_workloads()) {
+        std::fprintf(to, "%s\n  %s\n", type.name.c_str(), type.description.c_str());
+        w.StartObject();
+        field(w, "name", type.name);
+        field(w, "description", type.description);
+        w.Key("parameters");
+        w.StartObject();
+        for (const auto& [name, value] : type.defaults) {
+            if (name == hidden_parameter) continue;
+            std::fprintf(to, "    %s=%s\n", name.c_str(), value.c_str());
+            field(w, name.c_str(), value);
+        }
+        w.EndObject();
+        w.EndObject();
+    }
+    w.EndArray();
+    w.EndObject();
+    if (target.wants_json()) target.write(text);
+    return exit_good;
+}
+
+const workloads::workload_type& find_workload(const std::string& name)
+{
+    std::string known;
+    for (const auto& type : workloads::all_workloads()) {
+        if (type.name == name) return type;
+        known += (known.empty() ? "" : ", ") + type.name;
+    }
+    throw usage_error("run " + name + ": unknown workload; use one of: " + known + " (see 'slipstream run --list')");
+}
+
+workloads::parameters values_of(const workloads::workload_type& type, const options& o)
+{
+    std::string known;
+    for (const auto& [name, value] : type.defaults)
+        if (name != hidden_parameter) known += (known.empty() ? "" : ", ") + name;
+    workloads::parameters out = type.defaults;
+    for (const std::string& given : o.parameters) {
+        const auto equals = given.find('=');
+        if (equals == std::string::npos || equals == 0)
+            throw usage_error("run " + type.name + ": '" + given + "' is no parameter; write NAME=VALUE with one of: " + known);
+        const auto it = out.find(given.substr(0, equals));
+        if (it == out.end())
+            throw usage_error("run " + type.name + ": unknown parameter '" + given.substr(0, equals) + "'; use one of: " + known);
+        it->second = given.substr(equals + 1);
+    }
+    if (!o.break_kind.empty()) {
+        const auto it = out.find(std::string(hidden_parameter));
+        if (it == out.end()) throw usage_error("run " + type.name + ": --break works on workloads with a parameter of that name; this one has none");
+        it->second = o.break_kind;
+    }
+    return out;
+}
+
+} // namespace
+
+int run_workload(const options& o)
+{
+    if (o.list) return list_workloads(o);
+    if (o.workload.empty()) throw usage_error("run: no workload given; 'slipstream run --list' names them");
+    const report_target target(o);
+    std::FILE* const to = target.tables();
+    const workloads::workload_type& type = find_workload(o.workload);
+    workloads::parameters values = values_of(type, o);
+    const auto device = open_named_device(o.device);
+    const std::vector<std::string> names = chosen_engines(o.engine, device->is_cuda());
+    const environment e = describe_environment(o, device->name(), device->is_cuda());
+
+    const auto work = type.make(*device, values, o.seed);
+    std::fprintf(to, "Workload %s, seed %llu, %zu tasks\n", type.name.c_str(), static_cast<unsigned long long>(o.seed),
+                 work->program().tasks().size());
+    for (const auto& [name, value] : values)
+        if (!value.empty()) std::fprintf(to, "  %s=%s\n", name.c_str(), value.c_str());
+
+    rapidjson::StringBuffer text;
+    json_writer w(text);
+    w.StartObject();
+    field(w, "command", "run");
+    w.Key("workload");
+    w.StartObject();
+    field(w, "name", type.name);
+    field(w, "tasks", static_cast<u64>(work->program().tasks().size()));
+    w.Key("parameters");
+    w.StartObject();
+    for (const auto& [name, value] : values) field(w, name.c_str(), value);
+    w.EndObject();
+    int code = exit_good;
+    if (o.analyze) {
+        const trace::hazard_analysis analysis = analyze(work->program());
+        print_edges(to, analysis);
+        write_edges(w, analysis);
+        w.EndObject();
+        write_runs(w, {}, e);
+    } else {
+        w.EndObject();
+        const std::vector<engine_runs> runs = compare(*work, names, o, *device);
+        std::fprintf(to, "\nBack-to-back on %s, window %u, ring %u, %u runs each, commit %s:\n", e.device.c_str(), o.window, o.ring, o.repeat,
+                     e.commit.c_str());
+        print_rows(to, rows_of(runs));
+        print_troubles(to, runs);
+        if (!e.is_cuda) std::fprintf(to, "\nThis was a correctness run on the host device: its times are NOT GPU times.\n");
+        if (!all_verified(runs)) code = exit_run_failed;
+        write_runs(w, runs, e);
+    }
+    write_environment(w, e, o);
+    w.EndObject();
+    if (target.wants_json()) target.write(text);
+    return code;
+}
+
+} // namespace slipstream::cli

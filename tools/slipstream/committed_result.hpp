@@ -1,0 +1,25 @@
+// The result of the same trace on the GPU, as it was committed beside the trace: what a host run shows next to its own.
+#pragma once
+#include "tools/slipstream/comparison.hpp"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace slipstream::cli {
+
+struct committed_result {
+    std::string path;
+    std::string device, gpu, driver, commit, date;
+    std::vector<run_row> rows;
+};
+
+/// "dlrm_h200" for "some/where/dlrm_h200.kineto.json.gz".
+std::string trace_stem(const std::string& trace_path);
+
+/// Reads <folder of the trace>/results/<stem>.h200.json, which this tool wrote with --json on an H200. Nothing when there is no
+/// such file; a file that is no such report is logged and ignored.
+std::optional<committed_result> find_committed_result(const std::string& trace_path);
+
+void print_committed_result(std::FILE* to, const committed_result& r);
+
+} // namespace slipstream::cli

@@ -1,0 +1,47 @@
+// Runs the same workload on several engines, alternated, and keeps what each took and whether it verified.
+#pragma once
+#include "tools/slipstream/options.hpp"
+#include "workloads/workload.hpp"
+#include <string>
+#include <vector>
+
+namespace slipstream::cli {
+
+struct spread {
+    double median = 0, p10 = 0, p90 = 0;
+};
+
+/// Percentiles by linear interpolation; zeros for an empty list.
+spread spread_of(std::vector<double> values);
+
+struct engine_runs {
+    std::string engine;
+    std::vector<double> makespan_us;
+    std::vector<double> submit_us;
+    bool verified = true; ///< every run
+    std::string trouble;  ///< the first thing that went wrong
+};
+
+/// The engines `--engine` names, in the order of engine_names(); throws config_error for an unknown name.
+std::vector<std::string> chosen_engines(const std::string& wanted, bool cuda);
+
+/// The configuration of the engines that `o` asks for, on the device that was opened.
+config engine_configuration(const options& o, const engines::device_memory& device);
+
+/// Repetition 1 of all engines, then repetition 2 of all, ...: drifts of clock and temperature meet all alike. The device's
+/// memory is reset before and verified after each run. A lost device ends the comparison: the rest counts as not verified.
+std::vector<engine_runs> compare(workloads::workload& work, const std::vector<std::string>& names, const options& o,
+                                 engines::device_memory& device);
+
+/// One line of the table at the end.
+struct run_row {
+    std::string engine;
+    spread makespan_us;
+    bool verified = false;
+};
+
+std::vector<run_row> rows_of(const std::vector<engine_runs>& runs);
+
+bool all_verified(const std::vector<engine_runs>& runs);
+
+} // namespace slipstream::cli

@@ -1,0 +1,123 @@
+// slipstream: the one command-line tool. Parses, dispatches, and turns every error into one line and an exit code.
+#include "host/trace/import_error.hpp"
+#include "tools/slipstream/commands.hpp"
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <new>
+#include <slipstream/status.hpp>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+#include "slipstream_commit.hpp"
+
+namespace slipstream::cli {
+namespace {
+
+// Errors must stay on one line whatever a file name or an argument contains.
+std::string one_line(std::string text)
+{
+    for (char& c : text)
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+    return text;
+}
+
+int refuse(const std::string& why, int code = exit_bad_input)
+{
+    spdlog::error("{}", one_line(why));
+    return code;
+}
+
+void add_common_flags(CLI::App& app, options& o)
+{
+    app.add_option("--device", o.device, "auto, cuda, cuda:N or host")->capture_default_str();
+    app.add_option("--engine", o.engine, "engines to compare: NAME[,NAME...] or all")->capture_default_str();
+    app.add_option("--window", o.window, "in-flight tasks of the slipstream engine, 16 to 4096")->capture_default_str();
+    app.add_option("--ring", o.ring, "slots of the submission ring, 4 or more")->capture_default_str();
+    app.add_option("--workers-per-sm", o.workers_per_sm, "resident thread blocks on each SM, 1 to 8")->capture_default_str();
+    app.add_option("--repeat", o.repeat, "runs of every engine; engines alternate")->capture_default_str();
+    app.add_option("--seed", o.seed, "seed of everything random")->check(CLI::NonNegativeNumber)->capture_default_str();
+    app.add_option("--json", o.json, "write the result as JSON to FILE; '-': to stdout, tables go to stderr");
+    app.add_flag("--analyze", o.analyze, "import and analysis only: run nothing");
+    app.add_option("--break", o.break_kind, "leave out one RAW, WAR or WAW edge (for tests: must not verify)")->group("");
+}
+
+void check(const options& o)
+{
+    const auto range = [](const char* flag, u64 value, u64 low, u64 high, u64 usual) {
+        if (value >= low && value <= high) return;
+        throw usage_error(std::string(flag) + " " + std::to_string(value) + ": cannot work; give a number from "
+                          + std::to_string(low) + " to " + std::to_string(high) + " (default " + std::to_string(usual) + ")");
+    };
+    const options usual;
+    range("--window", o.window, 16, 4096, usual.window);
+    range("--ring", o.ring, 4, 1u << 24, usual.ring);
+    range("--workers-per-sm", o.workers_per_sm, 1, 8, usual.workers_per_sm);
+    range("--repeat", o.repeat, 1, 100000, usual.repeat);
+    if (!o.break_kind.empty() && o.break_kind != "RAW" && o.break_kind != "WAR" && o.break_kind != "WAW")
+        throw usage_error("--break " + o.break_kind + ": unknown hazard; use RAW, WAR or WAW");
+}
+
+int parse_and_run(int argc, char** argv)
+{
+    options o;
+    for (int i = 0; i < argc; ++i) o.command_line += (i ? " " : "") + std::string(i ? argv[i] : "slipstream");
+
+    CLI::App app("Slipstream: an out-of-order task engine that lives on the GPU", "slipstream");
+    app.set_version_flag("--version", std::string("slipstream ") + slipstream_version + " (" + slipstream_commit + ")");
+    app.require_subcommand(0, 1); // none is refused below: then CLI11 first names an argument that it does not know
+    CLI::App* devices = app.add_subcommand("devices", "what is here, what works, what is missing and how to get it");
+    add_common_flags(*devices, o);
+
+    CLI::App* replay = app.add_subcommand("replay", "run a recorded PyTorch trace on every engine and compare");
+    replay->add_option("KINETO", o.kineto, "Kineto (torch.profiler) trace, .json or .json.gz");
+    replay->add_option("--et", o.et, "execution trace of the same run: data dependencies instead of stream order");
+    add_common_flags(*replay, o);
+
+    CLI::App* run = app.add_subcommand("run", "run a built-in workload on every engine and compare");
+    run->add_option("WORKLOAD", o.workload, "its name, see --list");
+    run->add_option("NAME=VALUE", o.parameters, "parameters of the workload, see --list");
+    run->add_flag("--list", o.list, "print the workloads and their parameters");
+    add_common_flags(*run, o);
+
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& e) {
+        if (e.get_exit_code() == 0) return app.exit(e); // --help, --version
+        const CLI::App* at = &app;
+        for (const CLI::App* sub : {devices, replay, run})
+            if (sub->parsed()) at = sub;
+        return refuse(std::string(e.what()) + "; see '" + (at == &app ? "slipstream" : "slipstream " + at->get_name())
+                      + " --help'");
+    }
+    if (app.get_subcommands().empty()) throw usage_error("no command given; use devices, replay or run, see 'slipstream --help'");
+    check(o);
+    if (devices->parsed()) return run_devices(o);
+    if (replay->parsed()) return run_replay(o);
+    return run_workload(o);
+}
+
+} // namespace
+} // namespace slipstream::cli
+
+int main(int argc, char** argv)
+{
+    using namespace slipstream;
+    // Logs never touch stdout: with --json - it carries JSON and nothing else.
+    auto logger = spdlog::stderr_color_st("slipstream");
+    logger->set_pattern("%n: %^%l%$: %v");
+    spdlog::set_default_logger(logger);
+    try {
+        return cli::parse_and_run(argc, argv);
+    } catch (const cli::usage_error& e) {
+        return cli::refuse(e.what());
+    } catch (const trace::import_error& e) {
+        return cli::refuse(e.what());
+    } catch (const std::length_error& e) { // an analysis that would exceed its bounds
+        return cli::refuse(e.what());
+    } catch (const config_error& e) {
+        return cli::refuse(e.what());
+    } catch (const std::bad_alloc&) {
+        return cli::refuse("out of memory; use a smaller input or a machine with more memory", cli::exit_run_failed);
+    } catch (const std::exception& e) { // device_error among them
+        return cli::refuse(e.what(), cli::exit_run_failed);
+    }
+}

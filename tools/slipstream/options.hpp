@@ -1,0 +1,29 @@
+// What the command line asked for.
+#pragma once
+#include <slipstream/abi/portable.hpp>
+#include <string>
+#include <vector>
+
+namespace slipstream::cli {
+
+struct options {
+    std::string device = "auto";
+    std::string engine = "all"; ///< as given: names separated by commas, or "all"
+    u32 window = 256;
+    u32 ring = 1024;
+    u32 workers_per_sm = 1;
+    u32 repeat = 11;
+    u64 seed = 1;
+    std::string json; ///< "": no JSON; "-": stdout
+    bool analyze = false;
+    std::string break_kind; ///< hidden, for tests: RAW, WAR or WAW
+
+    std::string kineto, et;                ///< replay
+    std::string workload;                  ///< run
+    std::vector<std::string> parameters;   ///< run: NAME=VALUE
+    bool list = false;                     ///< run
+
+    std::string command_line; ///< for reports
+};
+
+} // namespace slipstream::cli
