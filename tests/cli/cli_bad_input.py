@@ -1,0 +1,112 @@
+"""Bad input and bad usage: exit code 2, one line on stderr that names file, place and remedy; no crash, no hang."""
+import gzip
+import json
+
+import cli_harness
+from cli_harness import CliTest, et_json, kineto_json
+
+
+class BadUsage(CliTest):
+    def test_nothing_to_do(self):
+        self.refused(names=["--help"])
+        self.refused("frobnicate", names=["frobnicate", "--help"])
+        self.refused("replay", names=["--et"])
+        self.refused("run", names=["--list"])
+        self.refused("replay", "--no-such-flag", names=["--no-such-flag", "slipstream replay --help"])
+
+    def test_an_unknown_engine_names_the_known_ones(self):
+        kineto, et = self.pair()
+        self.refused("replay", kineto, "--et", et, "--device", "host", "--engine", "warp-drive", names=["warp-drive", "serial", "slipstream"])
+        self.refused("replay", kineto, "--device", "host", "--engine", "serial,", names=["--engine"])
+        self.refused("replay", kineto, "--device", "host", "--engine", "", names=["--engine"])
+        self.refused("run", "random-dag", "--device", "host", "--engine", "warp-drive", names=["warp-drive", "serial"])
+        self.refused("replay", kineto, "--analyze", "--engine", "warp-drive", names=["warp-drive"])
+
+    def test_an_unknown_device_names_the_known_ones(self):
+        kineto, _ = self.pair()
+        for device in ("tpu", "cuda:", "cuda:x", "cuda:-1", "host:0", ""):
+            self.refused("replay", kineto, "--device", device, names=["--device", "auto, cuda, cuda:N or host"])
+        self.refused("replay", kineto, "--device", "tpu", "--analyze", names=["tpu"])
+        self.refused("run", "random-dag", "--device", "cuda:99", names=["cuda:99", "slipstream devices"])
+
+    def test_impossible_numbers(self):
+        kineto, _ = self.pair()
+        for command in (("replay", kineto), ("run", "random-dag")):
+            for flag, values in {"--window": ("0", "15", "-1", "many", "99999999999999999999"), "--ring": ("0", "3", "1.5"),
+                                 "--workers-per-sm": ("0", "9"), "--repeat": ("0",), "--seed": ("-1", "x")}.items():
+                for value in values:
+                    self.refused(*command, "--device", "host", flag, value, names=[flag])
+
+    def test_workload_names_and_parameters(self):
+        self.refused("run", "no-such-workload", names=["no-such-workload", "random-dag"])
+        self.refused("run", "random-dag", "--device", "host", "no_such=1", names=["no_such", "width"])
+        self.refused("run", "random-dag", "--device", "host", "width", names=["width", "NAME=VALUE"])
+        self.refused("run", "random-dag", "--device", "host", "width=wide", names=["width"])
+
+    def test_a_json_file_that_cannot_be_written_is_refused_before_the_run(self):
+        kineto, _ = self.pair()
+        self.refused("replay", kineto, "--json", self.path("no/such/folder.json"), names=["--json", "folder.json"])
+
+
+class BadInput(CliTest):
+    def refused_file(self, path, *names, et=None):
+        arguments = ["replay", path] + (["--et", et] if et else [])
+        self.refused(*arguments, "--device", "host", names=names or [path])
+
+    def test_a_missing_or_empty_file(self):
+        kineto, _ = self.pair()
+        missing = self.path("missing.json")
+        self.refused_file(missing)
+        self.refused_file(kineto, missing, et=missing)
+        self.refused("replay", "--et", missing, "--device", "host", names=[missing])
+        self.refused_file(self.write("empty.json", ""))
+        self.refused_file(self.folder.name)  # a folder
+
+    def test_a_truncated_gzip_file(self):
+        whole = gzip.compress(json.dumps(kineto_json()).encode())
+        for share in (0.2, 0.5, 0.9, 0.99):
+            path = self.path("cut.kineto.json.gz")
+            with open(path, "wb") as file:
+                file.write(whole[:int(len(whole) * share)])
+            self.refused_file(path)
+
+    def test_truncated_and_malformed_json(self):
+        text = json.dumps(kineto_json())
+        for share in (0.1, 0.5, 0.95):
+            self.refused_file(self.write("cut.json", text[:int(len(text) * share)]))
+        for text in ("[1, 2", "{]", "nonsense", '{"traceEvents": [}]}', '{"traceEvents": [{"ph": "X", "dur": 1e}]}', "\0\0\0"):
+            self.refused_file(self.write("malformed.json", text))
+        et = json.dumps(et_json())
+        self.refused_file(self.write("k.json", kineto_json()), "cut.et.json", et=self.write("cut.et.json", et[:len(et) // 2]))
+
+    def test_wrong_types(self):
+        for text in ("42", '"text"', "null", "[]", "{}", '{"traceEvents": 7}', '{"traceEvents": {"a": 1}}'):
+            self.refused_file(self.write("wrong.json", text))
+        kineto = self.write("k.json", kineto_json())
+        for text in ("[]", "{}", '{"schema": 3, "nodes": "none"}', '{"schema": "1.0.1", "nodes": 3}'):
+            self.refused_file(kineto, "wrong.et.json", et=self.write("wrong.et.json", text))
+
+    def test_nesting_200_000_deep(self):
+        depth = 200_000
+        for text in ("[" * depth, "[" * depth + "]" * depth, '{"a":' * depth, '{"traceEvents": ' + "[" * depth + "]" * depth + "}"):
+            self.refused_file(self.write("deep.json", text))
+        self.refused("replay", "--et", self.write("deep.et.json", '{"nodes": ' + "[" * depth), "--device", "host", names=["deep.et.json"])
+
+    def test_an_execution_trace_of_another_run(self):
+        kineto = self.write("k.json", kineto_json())
+        other = et_json()
+        for node in other["nodes"][1:]:
+            node["name"] = "aten::something_else"
+            node["rf_id"] += 1000
+        self.refused_file(kineto, "other.et.json", et=self.write("other.et.json", other))
+
+    def test_two_files_given_the_wrong_way_round(self):
+        kineto, et = self.pair()
+        self.refused_file(et, et=kineto)
+
+    def test_a_file_name_with_a_line_break_stays_on_one_line(self):
+        self.refused("replay", self.path("two\nlines.json"), names=["lines.json"])
+
+
+if __name__ == "__main__":
+    cli_harness.main()

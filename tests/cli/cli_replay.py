@@ -1,0 +1,112 @@
+"""slipstream replay: the analysis, the schema of the JSON, verification, and that a broken edge is seen."""
+import json
+import os
+
+import cli_harness
+from cli_harness import CliTest, EDGES, TASKS
+
+
+class Replay(CliTest):
+    def check_run(self, run, repeats):
+        self.assertIsInstance(run["engine"], str)
+        self.assertIsInstance(run["device"], str)
+        self.assertEqual(run["repeats"], repeats)
+        makespan = run["makespan_us"]
+        self.assertGreater(makespan["p10"], 0)
+        self.assertLessEqual(makespan["p10"], makespan["median"])
+        self.assertLessEqual(makespan["median"], makespan["p90"])
+
+    def test_a_pair_verifies_on_every_engine_of_the_host(self):
+        kineto, et = self.pair()
+        result, done = self.json_of("replay", kineto, "--et", et, "--device", "host", "--repeat", 3)
+        trace = result["trace"]
+        self.assertEqual(trace["tasks"], TASKS)
+        self.assertEqual(trace["edges"], EDGES)
+        self.assertEqual((trace["contradicted"], trace["unmatched"], trace["dropped"]), (0, 0, 0))
+        self.assertAlmostEqual(trace["work_us"], 24)
+        self.assertGreater(trace["critical_path_us"], 0)
+        self.assertLessEqual(trace["critical_path_us"], trace["work_us"])
+        self.assertEqual([run["engine"] for run in result["runs"]], ["serial", "slipstream"])
+        for run in result["runs"]:
+            self.check_run(run, 3)
+            self.assertEqual(run["device"], "host")
+            self.assertIs(run["verified"], True)
+        environment = result["environment"]
+        for key in ("gpu", "driver", "cuda_runtime", "commit", "command"):
+            self.assertIsInstance(environment[key], str)
+        self.assertTrue(environment["commit"])
+        self.assertIn("replay", environment["command"])
+        self.assertEqual((environment["window"], environment["ring"], environment["seed"]), (256, 1024, 1))
+        self.assertIn("times are NOT GPU times", done.stderr)
+
+    def test_analyze_runs_nothing(self):
+        kineto, et = self.pair()
+        result, _ = self.json_of("replay", kineto, "--et", et, "--analyze")
+        self.assertEqual(result["trace"]["edges"], EDGES)
+        self.assertEqual(result["runs"], [])
+
+    def test_a_kineto_file_alone_is_stream_order_and_says_so(self):
+        kineto, _ = self.pair()
+        result, done = self.json_of("replay", kineto, "--device", "host", "--repeat", 2)
+        self.assertEqual(result["trace"]["dependencies"], "stream_order")
+        self.assertEqual(result["trace"]["edges"]["ORDER"], TASKS - 1)
+        self.assertIn("stream order", done.stderr)
+        self.assertTrue(all(run["verified"] for run in result["runs"]))
+
+    def test_an_execution_trace_alone(self):
+        _, et = self.pair()
+        result, _ = self.json_of("replay", "--et", et, "--device", "host", "--repeat", 2)
+        self.assertEqual(result["trace"]["edges"], EDGES)
+        self.assertFalse(result["trace"]["durations_known"])
+        self.assertTrue(all(run["verified"] for run in result["runs"]))
+
+    def test_small_windows_and_rings(self):
+        kineto, et = self.pair()
+        for window, ring in ((16, 4), (16, 1024), (1024, 4)):
+            result, _ = self.json_of("replay", kineto, "--et", et, "--device", "host", "--repeat", 2, "--window", window, "--ring", ring)
+            self.assertTrue(all(run["verified"] for run in result["runs"]))
+
+    def test_engines_can_be_chosen(self):
+        kineto, et = self.pair()
+        for wanted, engines in (("serial", ["serial"]), ("slipstream,serial", ["serial", "slipstream"]), ("slipstream", ["slipstream"])):
+            result, _ = self.json_of("replay", kineto, "--et", et, "--device", "host", "--repeat", 1, "--engine", wanted)
+            self.assertEqual([run["engine"] for run in result["runs"]], engines)
+
+    def test_the_tables_go_to_stdout_unless_the_json_does(self):
+        kineto, et = self.pair()
+        done = self.run_cli("replay", kineto, "--et", et, "--device", "host", "--repeat", 1)
+        self.assertIn("speed-up over serial", done.stdout)
+        self.assertEqual(done.stderr, "")
+        path = self.path("result.json")
+        done = self.run_cli("replay", kineto, "--et", et, "--device", "host", "--repeat", 1, "--json", path)
+        self.assertIn("speed-up over serial", done.stdout)
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["trace"]["tasks"], TASKS)
+
+    def test_the_committed_result_of_the_same_trace_is_shown(self):
+        kineto, et = self.pair()
+        os.mkdir(self.path("results"))
+        path = self.path("results/run.h200.json")
+        self.run_cli("replay", kineto, "--et", et, "--device", "host", "--repeat", 1, "--json", path)
+        with open(path, encoding="utf-8") as file:
+            result = json.load(file)
+        result["environment"].update(gpu="NVIDIA H200", driver="580.00.01", commit="0123456789ab")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(result, file)
+        done = self.run_cli("replay", kineto, "--et", et, "--device", "host", "--repeat", 1)
+        for text in ("NVIDIA H200", "580.00.01", "0123456789ab"):
+            self.assertIn(text, done.stdout)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("{")
+        self.run_cli("replay", kineto, "--et", et, "--device", "host", "--repeat", 1)  # ignored, with a warning
+
+    def test_an_edge_left_out_does_not_verify(self):
+        kineto, et = self.pair()
+        for kind in ("RAW", "WAR", "WAW"):
+            result, _ = self.json_of("replay", kineto, "--et", et, "--device", "host", "--repeat", 1, "--engine", "slipstream",
+                                     "--break", kind, code=1)
+            self.assertIs(result["runs"][0]["verified"], False, kind)
+
+
+if __name__ == "__main__":
+    cli_harness.main()

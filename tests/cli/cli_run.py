@@ -1,0 +1,48 @@
+"""slipstream run and slipstream devices."""
+import cli_harness
+from cli_harness import CliTest
+
+
+class Run(CliTest):
+    def test_the_list_names_every_workload_with_its_parameters(self):
+        result, done = self.json_of("run", "--list")
+        by_name = {workload["name"]: workload for workload in result["workloads"]}
+        self.assertIn("random-dag", by_name)
+        self.assertIn("width", by_name["random-dag"]["parameters"])
+        self.assertIn("random-dag", done.stderr)
+
+    def test_random_dag_verifies_on_every_engine_of_the_host(self):
+        for seed in (1, 2):
+            result, _ = self.json_of("run", "random-dag", "--device", "host", "--repeat", 2, "--seed", seed)
+            self.assertEqual([run["engine"] for run in result["runs"]], ["serial", "slipstream"])
+            for run in result["runs"]:
+                self.assertIs(run["verified"], True)
+                self.assertEqual(run["repeats"], 2)
+
+    def test_random_dag_verifies_with_small_windows_and_rings(self):
+        for window, ring in ((16, 4), (64, 64)):
+            result, _ = self.json_of("run", "random-dag", "--device", "host", "--repeat", 1, "--window", window, "--ring", ring)
+            self.assertTrue(all(run["verified"] for run in result["runs"]))
+
+    def test_an_edge_left_out_does_not_verify(self):
+        for kind in ("RAW", "WAR", "WAW"):
+            result, _ = self.json_of("run", "random-dag", "--device", "host", "--repeat", 1, "--engine", "slipstream", "--break", kind,
+                                     code=1)
+            self.assertIs(result["runs"][0]["verified"], False, kind)
+
+
+class Devices(CliTest):
+    def test_the_host_is_always_there(self):
+        result, done = self.json_of("devices")
+        self.assertEqual(result["devices"][0]["device"], "host")
+        self.assertGreaterEqual(result["devices"][0]["cores"], 1)
+        self.assertIn("host", done.stderr)
+
+    def test_help_and_version_are_good(self):
+        self.assertIn("replay", self.run_cli("--help").stdout)
+        self.assertIn("--engine", self.run_cli("replay", "--help").stdout)
+        self.assertIn("slipstream", self.run_cli("--version").stdout)
+
+
+if __name__ == "__main__":
+    cli_harness.main()

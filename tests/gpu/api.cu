@@ -1,0 +1,188 @@
+// The API on the GPU: order, blocks, memory, failures, pause and relaunch, deadlines.
+#include "gpu_tasks.cuh"
+#include <numeric>
+
+using namespace slipstream;
+using namespace slipstream::tests;
+
+namespace {
+
+// Whatever hangs in this program ends here.
+const bool watched = (start_watchdog(240), true);
+
+std::vector<u32> counters_of(buffer<u32>& b)
+{
+    std::vector<u32> out(b.size());
+    b.download(out);
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("the device names itself and its workers", "[gpu]")
+{
+    gpu_engine rt(gpu_config());
+    REQUIRE(watched);
+    CHECK(rt.on_cuda());
+    CHECK(rt.device_name().rfind("cuda:0", 0) == 0);
+    CHECK(rt.workers() > 1);
+}
+
+TEST_CASE("a chain on one buffer runs in order at every window and ring", "[gpu]")
+{
+    in_time(15, [] {
+        for (const u32 window : {16u, 64u, 512u, 1024u})
+            for (const u32 ring : {4u, 1024u}) {
+                auto c = gpu_config();
+                c.window = window;
+                c.ring_slots = ring;
+                gpu_engine rt(c);
+                std::vector<u64> x(1000, 5);
+                buffer<u64> b(rt, x.size());
+                b.upload(x);
+                for (u32 i = 0; i < 500; ++i) rt.submit(step_task{b}, {.blocks = 1 + i % 4});
+                b.download(x);
+                for (const u64 v : x) REQUIRE(v == stepped(5, 500));
+            }
+    });
+}
+
+TEST_CASE("one block, as many as workers, and far more: every block runs once", "[gpu]")
+{
+    in_time(15, [] {
+        for (const u32 per_sm : {1u, 2u}) {
+            auto c = gpu_config();
+            c.workers_per_sm = per_sm;
+            gpu_engine rt(c);
+            for (const u32 blocks : {1u, 2u, rt.workers(), rt.workers() + 1, 3000u, 100000u}) {
+                INFO(per_sm << " per SM, " << blocks << " blocks");
+                buffer<u32> b(rt, blocks);
+                rt.submit(fill_task{{reinterpret_cast<unsigned char*>(b.data()), 4ull * blocks}, 0}, {.blocks = 8});
+                const auto all = writes(b.data(), 4ull * blocks);
+                const auto h = rt.submit(count_task{reinterpret_cast<u64>(b.data()), 0}, {.blocks = blocks, .accesses = all});
+                CHECK(rt.wait(h).ok());
+                for (const u32 n : counters_of(b)) REQUIRE(n == 1);
+            }
+        }
+    });
+}
+
+TEST_CASE("uploads larger than the staging memory come back the same", "[gpu]")
+{
+    in_time(10, [] {
+        auto c = gpu_config();
+        c.staging_bytes = 64 << 10;
+        gpu_engine rt(c);
+        std::vector<u64> x(500001), y(x.size());
+        std::iota(x.begin(), x.end(), 3);
+        buffer<u64> b(rt, x.size()), d(rt, x.size());
+        b.upload(x);
+        rt.submit(copy_task{{reinterpret_cast<unsigned char*>(b.data()), 8 * x.size()}, {reinterpret_cast<unsigned char*>(d.data()), 8 * x.size()}},
+                  {.blocks = 64});
+        d.download(y);
+        CHECK(x == y);
+    });
+}
+
+TEST_CASE("a task with a thousand accesses goes through a ring of four slots and orders", "[gpu]")
+{
+    in_time(15, [] {
+        auto c = gpu_config();
+        c.ring_slots = 4;
+        c.window = 16;
+        c.rings = 2;
+        gpu_engine rt(c);
+        std::vector<u64> x(1000, 1);
+        buffer<u64> b(rt, 1000);
+        buffer<u32> counter(rt, 1);
+        b.upload(x);
+        counter.upload(std::vector<u32>{0});
+        std::vector<slipstream::access> all;
+        for (u32 i = 0; i < 999; ++i) all.push_back(raw_access(access_mode::read, b.data() + i, 8));
+        all.push_back(writes(counter.data(), 4));
+        for (u32 i = 0; i < 30; ++i) {
+            rt.submit(step_task{{b.data() + 7 * i, 1}});
+            rt.submit(count_task{reinterpret_cast<u64>(counter.data()), 100}, {.accesses = all});
+        }
+        b.download(x);
+        for (u32 i = 0; i < 30; ++i) CHECK(x[7 * i] == 4);
+        CHECK(counters_of(counter)[0] == 30);
+    });
+}
+
+TEST_CASE("a failing block gives the task its code; neighbours stay complete", "[gpu]")
+{
+    in_time(10, [] {
+        gpu_engine rt(gpu_config());
+        std::vector<task_handle> handles;
+        for (u32 i = 0; i < 300; ++i)
+            handles.push_back(rt.submit(fail_task{i % 3 == 0 ? 100 + i : 0, i % 5}, {.blocks = 5 + i % 400, .order = ordering::no_access}));
+        for (u32 i = 0; i < 300; ++i) {
+            INFO("task " << i);
+            const auto s = rt.wait(handles[i]);
+            CHECK(s.state == (i % 3 == 0 ? task_state::failed : task_state::complete));
+            CHECK(s.code == (i % 3 == 0 ? 100 + i : 0));
+        }
+    });
+}
+
+TEST_CASE("a wait with a deadline returns in time while the task runs on", "[gpu]")
+{
+    in_time(10, [] {
+        gpu_engine rt(gpu_config());
+        buffer<u32> b(rt, 1);
+        b.upload(std::vector<u32>{0});
+        rt.wait_all();
+        const auto h = rt.submit(count_task{reinterpret_cast<u64>(b.data()), 4'000'000}, {.accesses = writes(b.data(), 4)});
+        const auto before = std::chrono::steady_clock::now();
+        CHECK(rt.wait(h, before + 10ms).state == task_state::pending);
+        const auto took = std::chrono::steady_clock::now() - before;
+        CHECK((took >= 10ms && took < 500ms));
+        CHECK(rt.wait(h).ok());
+        CHECK(counters_of(b)[0] == 1);
+    });
+}
+
+TEST_CASE("parks and relaunches under load lose nothing and run nothing twice", "[gpu]")
+{
+    in_time(25, [] {
+        auto c = gpu_config();
+        c.residency = 2ms;
+        c.window = 64;
+        gpu_engine rt(c);
+        constexpr u32 tasks = 1u << 20;
+        buffer<u32> b(rt, tasks);
+        rt.submit(fill_task{{reinterpret_cast<unsigned char*>(b.data()), 4ull * tasks}, 0}, {.blocks = 64});
+        u32 i = 0;
+        const auto until = std::chrono::steady_clock::now() + 6s;
+        while (i < tasks && rt.launches() < 100 && std::chrono::steady_clock::now() < until) {
+            rt.submit(count_task{reinterpret_cast<u64>(b.data() + i), 200}, {.accesses = writes(b.data() + i, 4)});
+            ++i;
+            if (i % 20000 == 0) {
+                rt.pause();
+                rt.resume();
+            }
+        }
+        std::printf("%u tasks over %llu launches\n", i, static_cast<unsigned long long>(rt.launches()));
+        CHECK(rt.launches() >= 20);
+        const auto runs = counters_of(b);
+        for (u32 k = 0; k < tasks; ++k) REQUIRE(runs[k] == (k < i ? 1 : 0));
+    });
+}
+
+TEST_CASE("batch mode runs nothing before run_batch and everything in it", "[gpu]")
+{
+    in_time(10, [] {
+        auto c = gpu_config();
+        c.batch = true;
+        c.ring_slots = 4096;
+        gpu_engine rt(c);
+        std::vector<u64> x(100, 1), y(100);
+        buffer<u64> b(rt, 100);
+        b.upload(x);
+        for (u32 i = 0; i < 500; ++i) rt.submit(step_task{b});
+        rt.run_batch();
+        REQUIRE(cudaMemcpy(y.data(), b.data(), 800, cudaMemcpyDeviceToHost) == cudaSuccess);
+        CHECK(y == std::vector<u64>(100, stepped(1, 500)));
+    });
+}

@@ -1,0 +1,15 @@
+# Fails when a test source lies in its folder without standing in tests/CMakeLists.txt: it would never run.
+#   cmake -DTESTS=FOLDER -P listed.cmake
+file(READ ${TESTS}/CMakeLists.txt list)
+set(forgotten "")
+foreach(room unit model stress gpu)
+  file(GLOB sources RELATIVE ${TESTS}/${room} ${TESTS}/${room}/*.cpp ${TESTS}/${room}/*.cu)
+  foreach(source IN LISTS sources)
+    if(NOT list MATCHES "[ /\n]${source}[ )\n]")
+      list(APPEND forgotten ${room}/${source})
+    endif()
+  endforeach()
+endforeach()
+if(forgotten)
+  message(FATAL_ERROR "not listed in tests/CMakeLists.txt: ${forgotten}")
+endif()

@@ -1,0 +1,177 @@
+// The model platform: protocol code runs on it unchanged, every atomic operation and every plain cell under the explorer.
+//
+// model_platform<1> roles have one lane (collectives are identities), model_platform<4> roles are spawned with spawn_team.
+// Words are shared types of both. Nothing here has `.raw`: what bypasses the Platform does not compile.
+#pragma once
+#include "tests/model/engine.hpp"
+#include "tests/model/explorer.hpp"
+#include <cstring>
+
+namespace slipstream::model {
+
+namespace detail {
+
+/// Base of words and cells: knows its number in the running execution.
+class registered {
+public:
+    registered() = default;
+    registered(const registered&) = delete;
+    registered& operator=(const registered&) = delete;
+
+protected:
+    u32 number(u32 (*add)()) const
+    {
+        if (epoch_ != engine::epoch()) {
+            epoch_ = engine::epoch();
+            number_ = add();
+        }
+        return number_;
+    }
+
+private:
+    mutable u64 epoch_ = 0;
+    mutable u32 number_ = 0;
+};
+
+} // namespace detail
+
+template <class T>
+class word : detail::registered {
+    static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+    static_assert(std::is_trivially_copyable_v<T>);
+
+public:
+    u32 location() const { return number(engine::register_word); }
+};
+
+class chunk_word : detail::registered {
+public:
+    u32 location() const { return number(engine::register_word); }
+};
+
+template <class T>
+class cell : detail::registered {
+    static_assert(std::is_trivially_copyable_v<T>);
+
+public:
+    T get() const
+    {
+        engine::cell_access(number(engine::register_cell), false);
+        return value_;
+    }
+    void set(const T& v)
+    {
+        engine::cell_access(number(engine::register_cell), true);
+        value_ = v;
+    }
+    u32 index() const { return number(engine::register_cell); }
+
+private:
+    T value_{};
+};
+
+template <class T> void label(const word<T>& w, const char* name) { engine::label_word(w.location(), name); }
+inline void label(const chunk_word& w, const char* name) { engine::label_word(w.location(), name); }
+template <class T> void label(const cell<T>& c, const char* name) { engine::label_cell(c.index(), name); }
+
+template <u32 Lanes = 1>
+struct model_platform {
+    static_assert(Lanes == 1 || Lanes == 4);
+    template <class T> using word = model::word<T>;
+    template <class T> using cell = model::cell<T>;
+    using chunk_word = model::chunk_word;
+
+    template <class T> static T load(edge e, const word<T>& w, order o, scope s)
+    {
+        return unpack<T>(engine::atomic(engine::operation::load, w.location(), sizeof(T), {}, e, o, s));
+    }
+    template <class T> static void store(edge e, word<T>& w, std::type_identity_t<T> v, order o, scope s)
+    {
+        engine::atomic(engine::operation::store, w.location(), sizeof(T), pack(v), e, o, s);
+    }
+    template <class T> static T fetch_add(edge e, word<T>& w, std::type_identity_t<T> v, order o, scope s)
+    {
+        return unpack<T>(engine::atomic(engine::operation::add, w.location(), sizeof(T), pack(v), e, o, s));
+    }
+    static abi::chunk load(edge e, const chunk_word& c, order o, scope s)
+    {
+        return unpack<abi::chunk>(engine::atomic(engine::operation::load, c.location(), 16, {}, e, o, s));
+    }
+    static void store(edge e, chunk_word& c, const abi::chunk& v, order o, scope s)
+    {
+        engine::atomic(engine::operation::store, c.location(), 16, pack(v), e, o, s);
+    }
+    static void fence(edge e, order o, scope s) { engine::fence(e, o, s); }
+
+    template <class T> static T get(const cell<T>& c) { return c.get(); }
+    template <class T> static void set(cell<T>& c, std::type_identity_t<T> v) { c.set(v); }
+
+    static void pause(u32) { engine::pause(); }
+    static u64 clock_ns() { return engine::clock_ns(); }
+
+    struct team {
+        static u32 rank() { return engine::lane_rank(); }
+        static u32 size() { return engine::lane_count(); }
+        static bool leader() { return rank() == 0; }
+        static void sync() { engine::barrier("sync"); }
+
+        template <class Pred> static u32 mask32(Pred pred)
+        {
+            u32 mine = 0;
+            for (u32 k = rank(); k < 32; k += size()) mine |= static_cast<u32>(static_cast<bool>(pred(k))) << k;
+            return reduce("mask32", mine, [](u32 a, u32 b) { return a | b; });
+        }
+        template <u32 N, class Load, class Pred> static void masks32(u32 (&masks)[N], Load load, Pred pred)
+        {
+            using item = decltype(load(u32{}));
+            item items[N][32];
+            for (u32 n = 0; n < N; ++n)
+                for (u32 k = rank(); k < 32; k += size()) items[n][k] = load(32 * n + k);
+            for (u32 n = 0; n < N; ++n) masks[n] = mask32([&](u32 k) { return pred(32 * n + k, items[n][k]); });
+        }
+        template <class T> static T broadcast(T v)
+        {
+            static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 256);
+            engine::broadcast(&v, sizeof v);
+            return v;
+        }
+        static bool any(bool v)
+        {
+            return reduce("any", v, [](u32 a, u32 b) { return a | b; }) != 0;
+        }
+        static u32 reduce_min(u32 v)
+        {
+            return reduce("reduce_min", v, [](u32 a, u32 b) { return a < b ? a : b; });
+        }
+        static u32 reduce_add(u32 v)
+        {
+            return reduce("reduce_add", v, [](u32 a, u32 b) { return a + b; });
+        }
+
+    private:
+        template <class Op> static u32 reduce(const char* what, u32 mine, Op op)
+        {
+            if (size() == 1) return mine;
+            const u64* all = engine::gather(what, mine);
+            u32 out = static_cast<u32>(all[0]);
+            for (u32 i = 1; i < size(); ++i) out = op(out, static_cast<u32>(all[i]));
+            return out;
+        }
+    };
+
+private:
+    template <class T> static value pack(const T& v)
+    {
+        value bits{};
+        std::memcpy(bits.data(), &v, sizeof v);
+        return bits;
+    }
+    template <class T> static T unpack(const value& bits)
+    {
+        T out;
+        std::memcpy(&out, bits.data(), sizeof out);
+        return out;
+    }
+};
+
+} // namespace slipstream::model

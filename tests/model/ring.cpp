@@ -1,0 +1,175 @@
+// The submission ring: host/ring_writer.hpp against device/ingest.hpp, rings of 2 and 4 slots, wrap, long messages, back-pressure.
+#include "tests/model/catch.hpp"
+#include "tests/model/small_engine.hpp"
+#include <iostream>
+
+using namespace slipstream;
+using namespace slipstream::model;
+
+namespace {
+
+constexpr auto RW = access_mode::read_write;
+
+/// Host submits; ingest decodes; a stub scheduler takes decoded slots, checks them against `tasks` and frees them.
+template <class P>
+report pass(const std::vector<test_task>& program, options how, engine_size size, u32 lanes = 1, bool careless = false)
+{
+    const report r = explore(how, [&](execution& ex) {
+        auto e = std::make_shared<small_engine<P>>(program, size);
+        auto finished = std::make_shared<typename P::template word<u32>>();
+        struct host_memory {
+            typename P::template cell<u32> written[16];
+        };
+        auto payload = std::make_shared<host_memory>(); // written before submit
+        ex.spawn("submitter", host_thread(), [=] {
+            u32 n = 0;
+            for (u32 i = 0; i < e->tasks.size(); ++i) {
+                P::set(payload->written[i], 100 + i);
+                const bool sent = e->submit(i, [&] {
+                    if (careless) { // the planted bug: believes that the ring was consumed
+                        P::store(edge::R1_ring_consumed, e->m.ring_pages->consumed, e->writer.position(), order::release,
+                                 scope::system);
+                        return true;
+                    }
+                    P::pause(n++);
+                    return true;
+                });
+                check(sent, "submitted");
+            }
+        });
+        ex.spawn_team("ingest", device_block(0), lanes, [=] {
+            typename P::team team;
+            device::ingest<P> in(e->m, e->s);
+            for (u32 n = 0;;) {
+                n = in.step(team) ? 0 : n + 1;
+                if (n == 0) continue;
+                const u32 stop = team.broadcast(
+                    team.leader() ? P::load(edge::A9_phase, *finished, order::relaxed, scope::block) : 0u);
+                team.sync();
+                if (stop) break;
+                P::pause(n);
+            }
+        });
+        ex.spawn("scheduler", device_block(0), [=] {
+            typename P::team team;
+            device::queue_consumer<P, u32, edge::A3_decoded, edge::R3_admitted> decoded(e->s.decoded_queue());
+            device::queue_producer<P, u32, edge::R2_slot_freed, edge::A2_slot_taken> freed(e->s.free_queue());
+            for (u32 i = 0; i < e->tasks.size(); ++i) {
+                u32 n = 0;
+                while (decoded.available(team) == 0) P::pause(n++);
+                const u32 slot = decoded.pop();
+                const auto& record = e->m.records[slot];
+                check(P::get(record.words[0]) == i, "in order, none lost, none twice, the words its own");
+                check(P::get(record.position) == i, "its own position");
+                check((P::get(e->s.counts[slot]) & 0xffff) == e->tasks[i].accesses.size(), "its own entries");
+                for (u32 a = 0; a < e->tasks[i].accesses.size(); ++a)
+                    check(P::get(e->s.accesses[a * e->m.n.window + slot]).begin()
+                              == e->place_address + 64 * e->tasks[i].accesses[a].place,
+                          "its own accesses");
+                check(P::get(payload->written[i]) == 100 + i, "host memory written before submit");
+                decoded.release(team);
+                freed.push(team, slot);
+            }
+            P::store(edge::R9_phase, *finished, 1u, order::relaxed, scope::block);
+        });
+    });
+    std::cout << r.line() << "\n";
+    return r;
+}
+
+using P1 = model_platform<1>;
+using P4 = model_platform<4>;
+
+const std::vector<test_task> short_ones(3, test_task{});
+// 1 slot, 2 slots (a continuation), 1 slot.
+const std::vector<test_task> mixed = {{{{1, RW}}}, {{{0, RW}, {2, RW}}, 1, 4}, {}};
+
+} // namespace
+
+TEST_CASE("a ring of 2 slots passes messages across its wrap", "[model][ring]")
+{
+    const report r = pass<P1>({{}, {}, {}}, {.name = "ring 2, three roles", .seconds_max = 5}, {.ring_slots = 2, .window_used = 2});
+    CHECK_FALSE(r.failure);
+}
+
+TEST_CASE("a ring of 2 slots between submitter and ingest alone, every schedule of two preemptions and one stale load", "[model][ring]")
+{
+    // The window has room for all, so the third message's wait is for the ring only; at the end the slots hold the tasks.
+    const report r = explore({.name = "ring 2, two roles", .seconds_max = 15, .preemptions_max = 2, .stale_max = 1}, [](execution& ex) {
+        auto e = std::make_shared<small_engine<P1>>(std::vector<test_task>(3), engine_size{.ring_slots = 2, .window_used = 3});
+        ex.spawn("submitter", host_thread(), [=] {
+            u32 n = 0;
+            for (u32 i = 0; i < 3; ++i)
+                check(e->submit(i, [&n] {
+                    P1::pause(n++);
+                    return true;
+                }), "submitted");
+        });
+        ex.spawn("ingest", device_block(0), [=] {
+            P1::team team;
+            device::ingest<P1> in(e->m, e->s);
+            for (u32 n = 0; e->s.progress[0].messages < 3;)
+                if (in.step(team)) n = 0;
+                else P1::pause(n++);
+        });
+        ex.at_end([=] {
+            device::queue_consumer<P1, u32, edge::A3_decoded, edge::R3_admitted> decoded(e->s.decoded_queue());
+            P1::team team;
+            check(decoded.available(team) == 3, "three tasks");
+            for (u32 i = 0; i < 3; ++i) check(P1::get(e->m.records[decoded.pop()].words[0]) == i, "in order");
+        });
+    });
+    std::cout << r.line() << "\n";
+    CHECK_FALSE(r.failure);
+}
+
+TEST_CASE("a message longer than the ring streams through it", "[model][ring]")
+{
+    const report r = pass<P1>({{{}, 1, 20}, {}}, {.name = "ring 2, streaming", .search = search::random, .executions_max = 20'000, .seconds_max = 4},
+                              {.ring_slots = 2, .window_used = 2});
+    CHECK_FALSE(r.failure);
+}
+
+TEST_CASE("continuation slots, window back-pressure and wrap on a ring of 4 slots", "[model][ring]")
+{
+    const report r = pass<P1>({mixed[0], mixed[1], mixed[2], mixed[1], mixed[0]},
+                              {.name = "ring 4, mixed", .search = search::random, .executions_max = 20'000, .seconds_max = 4},
+                              {.ring_slots = 4, .window_used = 1});
+    CHECK_FALSE(r.failure);
+}
+
+TEST_CASE("an ingest of four lanes takes the same messages", "[model][ring]")
+{
+    const report r = pass<P4>(mixed, {.name = "ring 2, 4 lanes", .search = search::random, .executions_max = 5'000, .seconds_max = 4},
+                              {.ring_slots = 2, .window_used = 2}, 4);
+    CHECK_FALSE(r.failure);
+}
+
+TEST_CASE("each edge of ring and slot hand-over is needed", "[model][ring][mutation]")
+{
+    for (const edge e : {edge::R0_ring_publish, edge::A0_ring_publish, edge::R2_slot_freed, edge::A2_slot_freed,
+                         edge::R3_decoded, edge::A3_decoded}) {
+        mutate weaker(e);
+        const report r = pass<P1>({{}, {}}, {.name = std::string("ring without ") + device::edge_name(e)},
+                                  {.ring_slots = 2, .window_used = 1});
+        INFO(device::edge_name(e));
+        CHECK(r.failure);
+    }
+}
+
+TEST_CASE("the ring's scopes are needed", "[model][ring][mutation]")
+{
+    for (const edge e : {edge::R0_ring_publish, edge::A0_ring_publish, edge::R1_ring_consumed, edge::A1_ring_consumed}) {
+        mutate narrower(e, mutation::narrow);
+        const report r = pass<P1>({{}, {}, {}}, {.name = std::string("ring at device scope: ") + device::edge_name(e)},
+                                  {.ring_slots = 2, .window_used = 2});
+        INFO(device::edge_name(e));
+        CHECK(r.failure);
+    }
+}
+
+TEST_CASE("canary: a submitter that does not wait for room overwrites what was not read", "[model][ring][canary]")
+{
+    CHECK(pass<P1>({{}, {}, {}}, {.name = "careless submitter", .search = search::random, .executions_max = 20'000},
+                   {.ring_slots = 2, .window_used = 1}, 1, true).failure);
+}

@@ -1,0 +1,290 @@
+// The smallest whole engine for model tests: its memory, a host that submits, workers whose body is a digest, and an oracle.
+//
+// A task is a list of accesses to a few 64-byte places; its body mixes its number with what it reads and writes the mix into
+// what it writes (design.md, section 7). Places are plain cells, so a missing dependency is a race even where digests agree.
+#pragma once
+#include "device/control.hpp"
+#include "host/ring_writer.hpp"
+#include "tests/model/model_platform.hpp"
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <new>
+#include <vector>
+
+namespace slipstream::model {
+
+using abi::access_mode;
+
+struct place_access {
+    u32 place;
+    access_mode mode;
+};
+
+struct test_task {
+    std::vector<place_access> accesses;
+    u32 blocks = 1;
+    u32 filler = 0; ///< further scalar words: makes the message longer
+    bool whole_memory = false;
+    int after = -1; ///< submission number
+};
+
+/// Hands out aligned pieces of one memory block; with no block it only measures.
+class carver {
+public:
+    explicit carver(unsigned char* base = nullptr) : base_(reinterpret_cast<std::uintptr_t>(base)) {}
+    template <class T> T* take(u64 count)
+    {
+        const u64 align = alignof(T) < 16 ? 16 : alignof(T);
+        used_ = (used_ + align - 1) / align * align;
+        T* const out = reinterpret_cast<T*>(base_ + used_);
+        used_ += count * sizeof(T);
+        return out;
+    }
+    u64 bytes() const { return used_; }
+
+private:
+    std::uintptr_t base_;
+    u64 used_ = 0;
+};
+
+inline u64 mix(u64 digest, u64 v)
+{
+    digest ^= v + 0x9e3779b97f4a7c15u + (digest << 6) + (digest >> 2);
+    return digest * 0xff51afd7ed558ccdu;
+}
+
+struct engine_size {
+    u32 ring_slots = 4;
+    u32 window_used = 4;
+    u32 workers = 2;
+    u32 pool_blocks = 2;
+    u32 queue_slots = 0; ///< of the control block's queues, at least window_used; 0: as the engine has it
+};
+
+template <class P>
+class small_engine {
+public:
+    static constexpr u32 places_max = 4;
+    static constexpr u64 place_address = 0x10000;
+
+    small_engine(std::vector<test_task> program, engine_size size = {})
+        : tasks(std::move(program)), m(layout(size)), storage_(zeroed(m)), s(place())
+    {
+        type.words = 1;
+        type.scalars = 1;
+        m.handles = &handle;
+        m.handle_cache = &handle;
+        device::initialise<P>(m, s, &type);
+        device::reset_phases<P>(m, s);
+        writer = host::ring_writer<P>(m.rings, m.n.ring_slots, m.ring_pages);
+        if (size.queue_slots) s.queue_slots = size.queue_slots;
+        names();
+    }
+
+    /// Writes one message; wait() is called while the ring is full.
+    template <class Wait> bool submit(u32 number, Wait&& wait)
+    {
+        const test_task& t = tasks[number];
+        const u32 entries = static_cast<u32>(t.accesses.size()) + (t.after >= 0);
+        const abi::message_header header{t.blocks, 0, t.whole_memory ? abi::flag_whole_memory : 0u, entries, 1 + t.filler};
+        if (!writer.put(header.encode(), wait)) return false;
+        if (t.after >= 0
+            && !writer.put(abi::chunk{{abi::encode_first(abi::entry_kind::after, access_mode::none, 0),
+                                       static_cast<u32>(t.after), 0, 0}},
+                           wait))
+            return false;
+        for (const place_access& a : t.accesses)
+            if (!writer.put(abi::chunk{{abi::encode_first(abi::entry_kind::range, a.mode, 0),
+                                        static_cast<u32>(place_address + 64 * a.place), 64, 0}},
+                            wait))
+                return false;
+        for (u32 word = 0; word < 1 + t.filler; word += 3)
+            if (!writer.put(abi::chunk{{word == 0 ? number : 0xdead0000u + word, 0, 0, 0}}, wait)) return false;
+        return writer.finish(wait);
+    }
+
+    /// Submits all tasks and decodes them, before the threads start (tests that are not about the ring).
+    void decode_all()
+    {
+        typename P::team team;
+        device::ingest<P> in(m, s);
+        for (u32 i = 0; i < tasks.size(); ++i) {
+            const bool sent = submit(i, [] { return false; });
+            check(sent, "the ring of a decoded test holds every task");
+            while (in.step(team)) {}
+        }
+    }
+
+    void run_body(u32 number)
+    {
+        const test_task& t = tasks[number];
+        u64 digest = number + 1;
+        for (const place_access& a : t.accesses)
+            if (static_cast<u32>(a.mode) & 1) digest = mix(digest, P::get(places[a.place]));
+        for (const place_access& a : t.accesses)
+            if (static_cast<u32>(a.mode) & 2) P::set(places[a.place], digest);
+        P::set(results[number], digest);
+    }
+
+    /// A worker's life.
+    void work(u32 worker)
+    {
+        device::worker_port<P> port(m, worker, 0);
+        for (;;) {
+            const device::mail letter = port.wait();
+            if (letter.slot == device::mail_leave) {
+                port.leave(letter);
+                return;
+            }
+            auto& record = port.record(letter);
+            const u32 number = P::get(record.words[0]);
+            const u32 blocks = P::get(record.blocks);
+            check(number < tasks.size(), "the record holds the task's own words");
+            if (letter.count == device::mail_tickets) {
+                for (;;) {
+                    const u32 first = port.draw(record, blocks, 1);
+                    if (first >= blocks) break;
+                    run_block(number, first, blocks);
+                }
+            } else {
+                run_block(number, letter.block, blocks);
+            }
+            port.answer(letter);
+        }
+    }
+
+    /// One-block tasks run their digest body; a task of several blocks sets a cell of its own per block.
+    void run_block(u32 number, u32 block, u32 blocks)
+    {
+        if (blocks == 1) {
+            check(!ran_[number][0], "no task runs twice");
+            ran_[number][0] = true;
+            run_body(number);
+            return;
+        }
+        check(block < blocks && !ran_[number][block], "no block runs twice");
+        ran_[number][block] = true;
+        P::set(block_cells[block], u64{number} + 1);
+    }
+
+    /// After everything: the digests of a sequential run.
+    void check_against_oracle()
+    {
+        u64 expected[places_max] = {};
+        for (u32 i = 0; i < tasks.size(); ++i) {
+            for (u32 b = 0; b < tasks[i].blocks; ++b) check(ran_[i][b], "nothing is lost");
+            if (tasks[i].blocks != 1) continue;
+            u64 digest = i + 1;
+            for (const place_access& a : tasks[i].accesses)
+                if (static_cast<u32>(a.mode) & 1) digest = mix(digest, expected[a.place]);
+            for (const place_access& a : tasks[i].accesses)
+                if (static_cast<u32>(a.mode) & 2) expected[a.place] = digest;
+            check(P::get(results[i]) == digest, "each task read what program order says");
+        }
+        for (u32 p = 0; p < places_max; ++p) check(P::get(places[p]) == expected[p], "the places hold what program order says");
+    }
+
+private:
+    struct release_bytes {
+        void operator()(unsigned char* p) const { std::free(p); }
+    };
+    using bytes = std::unique_ptr<unsigned char, release_bytes>;
+
+public:
+    std::vector<test_task> tasks;
+    device::engine_memory<P> m;
+
+private:
+    bytes storage_; ///< the words of the model begin as zero bytes
+    std::map<u32, std::map<u32, bool>> ran_;
+
+public:
+    device::control_state<P> s;
+    host::ring_writer<P> writer;
+    typename P::template cell<u64> places[places_max];
+    typename P::template cell<u64> results[16];
+    typename P::template cell<u64> block_cells[16];
+    abi::task_type type{};
+    abi::handle_entry handle{};
+
+private:
+    static device::engine_memory<P> layout(const engine_size& size)
+    {
+        device::engine_memory<P> m{};
+        m.n.window = 32;
+        m.n.window_used = size.window_used;
+        m.n.rings = 1;
+        m.n.ring_slots = size.ring_slots;
+        m.n.workers = size.workers;
+        m.n.pool_blocks = size.pool_blocks;
+        m.n.types = 1;
+        m.n.handles = 1;
+        return m;
+    }
+
+    static device::control_state<P> carve(device::engine_memory<P>& m, carver& c)
+    {
+        m.rings = c.take<device::ring_slot<P>>(m.n.ring_slots);
+        m.page = c.take<device::host_page<P>>(1);
+        m.ring_pages = c.take<device::ring_page<P>>(1);
+        m.complete_bits = c.take<typename P::template word<u32>>(device::completion_words);
+        m.recorder = c.take<typename P::chunk_word>(m.n.workers);
+        m.flight_counts = c.take<typename P::template word<u32>>(m.n.workers);
+        m.records = c.take<device::task_record<P>>(m.n.window);
+        m.mailboxes = c.take<device::mailbox<P>>(m.n.workers);
+        m.done = c.take<typename P::template word<u32>>(m.n.workers);
+        m.pool = c.take<device::pool_block<P>>(m.n.pool_blocks);
+        m.stop = c.take<typename P::template word<u32>>(1);
+        m.complete_mirror = c.take<u32>(device::completion_words);
+        return device::control_state<P>(m.n, c);
+    }
+
+    static bytes zeroed(device::engine_memory<P> m)
+    {
+        carver measure;
+        carve(m, measure);
+        const u64 size = (measure.bytes() + 255) / 256 * 256;
+        bytes out(static_cast<unsigned char*>(std::aligned_alloc(256, size)));
+        std::memset(out.get(), 0, size);
+        return out;
+    }
+
+    device::control_state<P> place()
+    {
+        carver real(storage_.get());
+        return carve(m, real);
+    }
+
+    void names()
+    {
+        static constexpr const char* place_names[] = {"place 0", "place 1", "place 2", "place 3"};
+        for (u32 p = 0; p < places_max; ++p) label(places[p], place_names[p]);
+        label(*s.free_tail, "free.tail");
+        label(*s.free_head, "free.head");
+        label(*s.decoded_tail, "decoded.tail");
+        label(*s.decoded_head, "decoded.head");
+        label(*s.retired_tail, "retired.tail");
+        label(*s.retired_head, "retired.head");
+        label(*s.request, "request");
+        label(*s.ingest_phase, "ingest_phase");
+        label(*s.schedule_phase, "schedule_phase");
+        label(m.ring_pages->consumed, "consumed");
+        label(m.ring_pages->low_water, "low_water");
+        label(m.page->command_word, "command");
+        label(*m.stop, "stop");
+        label(m.page->heartbeat, "heartbeat");
+        label(m.complete_bits[0], "complete bits 0");
+        static constexpr const char* done_names[] = {"done 0", "done 1"};
+        static constexpr const char* mail_names[] = {"mail 0.0", "mail 0.1", "mail 1.0", "mail 1.1"};
+        for (u32 w = 0; w < m.n.workers && w < 2; ++w) {
+            label(m.done[w], done_names[w]);
+            for (u32 i = 0; i < 2; ++i) label(m.mailboxes[w].mail[i], mail_names[2 * w + i]);
+        }
+        static constexpr const char* chunk_names[] = {"ring 0.0", "ring 0.1", "ring 0.2", "ring 0.3",
+                                                      "ring 1.0", "ring 1.1", "ring 1.2", "ring 1.3"};
+        for (u32 c = 0; c < 8; ++c) label(m.rings[c / 4].chunks[c % 4], chunk_names[c]);
+    }
+};
+
+} // namespace slipstream::model

@@ -1,0 +1,18 @@
+# Takes the ```cpp block of README.md as a program, so that the README and what compiles cannot drift apart.
+# Sets readme_program to the file, readme_output to the pattern of what the block's comment "// prints ..." promises.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/README.md)
+file(READ ${PROJECT_SOURCE_DIR}/README.md readme)
+string(FIND "${readme}" "```cpp\n" first)
+if(first LESS 0)
+  message(FATAL_ERROR "README.md has no ```cpp block: the example is a test and must stay")
+endif()
+math(EXPR first "${first} + 7")
+string(SUBSTRING "${readme}" ${first} -1 block)
+string(FIND "${block}" "```" last)
+string(SUBSTRING "${block}" 0 ${last} block)
+if(NOT block MATCHES "// prints ([^\n]+)")
+  message(FATAL_ERROR "the example in README.md does not say what it \"// prints ...\"")
+endif()
+string(REGEX REPLACE "([][+.*()^$?|\\\\])" "\\\\\\1" readme_output "${CMAKE_MATCH_1}")
+set(readme_program ${CMAKE_CURRENT_BINARY_DIR}/readme_example.cpp)
+file(CONFIGURE OUTPUT ${readme_program} CONTENT "${block}" @ONLY)

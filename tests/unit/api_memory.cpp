@@ -1,0 +1,225 @@
+// Buffers, uploads, downloads, copy, fill, handles and tiles, on the host device.
+#include "api_tasks.hpp"
+#include <numeric>
+#include <random>
+
+using namespace slipstream;
+using namespace slipstream::tests;
+
+TEST_CASE("upload and download of more than the staging memory give the same bytes back", "[api][memory]")
+{
+    in_time(30, [] {
+        for (const u64 staging : {u64{4096}, u64{16384}, u64{1} << 18}) {
+            auto c = host_config();
+            c.staging_bytes = staging;
+            c.memory_bytes = 8u << 20;
+            c.ring_slots = 4;
+            engine rt(c);
+            const u64 count = 300001;
+            std::vector<u64> x(count), y(count);
+            std::iota(x.begin(), x.end(), 7);
+            buffer<u64> b(rt, count);
+            b.upload(x);
+            rt.submit(step_task{b});
+            b.download(y);
+            for (u64 i = 0; i < count; ++i) REQUIRE(y[i] == x[i] * 3 + 1);
+        }
+    });
+}
+
+TEST_CASE("the host memory of an upload may be reused at once", "[api][memory]")
+{
+    in_time(20, [] {
+        engine rt(host_config());
+        buffer<u64> b(rt, 1000);
+        gate g;
+        rt.submit(g.task());
+        std::vector<u64> x(1000, 11);
+        b.upload(x);
+        std::fill(x.begin(), x.end(), 99);
+        g.open();
+        b.download(x);
+        CHECK(x == std::vector<u64>(1000, 11));
+    });
+}
+
+TEST_CASE("copy and fill reach every byte and no other, at any alignment", "[api][memory]")
+{
+    in_time(20, [] {
+        std::mt19937 random(3);
+        engine rt(host_config());
+        for (u32 i = 0; i < 60; ++i) {
+            INFO("round " << i);
+            std::vector<unsigned char> from(3000), to(3000, 0xee), want(3000, 0xee);
+            for (auto& v : from) v = static_cast<unsigned char>(random());
+            const u64 n = random() % 2000, at = random() % 900, source = i % 2 ? at : random() % 900;
+            const u32 blocks = 1 + random() % 9;
+            rt.submit(copy_task{{&from[source], n}, {&to[at], n}}, {.blocks = blocks});
+            std::copy_n(&from[source], n, &want[at]);
+            const u64 m = random() % 500, fill = random() % 2500;
+            rt.submit(fill_task{{&to[fill], m}, i}, {.blocks = blocks});
+            std::fill_n(&want[fill], m, static_cast<unsigned char>(i));
+            CHECK(rt.wait_all());
+            REQUIRE(to == want);
+        }
+    });
+}
+
+TEST_CASE("memory of a buffer comes back only when its last task is done", "[api][memory]")
+{
+    in_time(20, [] {
+        auto c = host_config();
+        c.memory_bytes = 4096;
+        c.host_workers = 2;
+        engine rt(c);
+        std::vector<u64> x(512, 1), y(512);
+        for (u32 i = 0; i < 50; ++i) {
+            buffer<u64> b(rt, 512); // all of the pool: waits for the one before
+            b.upload(x);
+            for (u32 k = 0; k < 5; ++k) rt.submit(step_task{b});
+            if (i % 10 == 0) {
+                b.download(y);
+                CHECK(y[511] == stepped(1, 5));
+            }
+        }
+        CHECK_THROWS_AS(rt.allocate(8192), config_error);
+    });
+}
+
+TEST_CASE("many threads download at once through little staging memory", "[api][memory]")
+{
+    in_time(30, [] {
+        auto c = host_config();
+        c.rings = 9;
+        c.staging_bytes = 16384;
+        c.memory_bytes = 4u << 20;
+        engine rt(c);
+        const u64 count = 20000;
+        std::vector<u64> x(count);
+        std::iota(x.begin(), x.end(), 0);
+        buffer<u64> b(rt, count);
+        b.upload(x);
+        std::atomic<u32> wrong{0};
+        std::vector<std::string> errors(8);
+        std::vector<std::thread> threads;
+        for (u32 t = 0; t < 8; ++t)
+            threads.emplace_back([&, t] {
+                try {
+                    std::vector<u64> y(count);
+                    for (u32 i = 0; i < 5; ++i) {
+                        b.download(y);
+                        wrong += y != x;
+                    }
+                } catch (const error& e) {
+                    errors[t] = e.what();
+                }
+            });
+        for (auto& t : threads) t.join();
+        for (const auto& e : errors) CHECK(e == "");
+        CHECK(wrong == 0);
+    });
+}
+
+TEST_CASE("equal memory gives the same handle, partly overlapping memory is refused, disjoint memory is fine", "[api][handles]")
+{
+    engine rt(host_config());
+    std::vector<u32> x(1024);
+    const auto a = rt.register_range(x.data(), 256);
+    CHECK(rt.register_range(x.data(), 256).index == a.index);
+    const auto b = rt.register_range(x.data() + 64, 256);
+    CHECK(b.index != a.index);
+    CHECK_THROWS_AS(rt.register_range(x.data(), 255), config_error);
+    CHECK_THROWS_AS(rt.register_range(x.data() + 63, 8), config_error);
+    CHECK_THROWS_AS(rt.register_range(x.data() + 32, 1024), config_error);
+    CHECK_THROWS_AS(rt.register_range(x.data(), 4096), config_error);
+    CHECK_THROWS_AS(rt.register_range(nullptr, 4), config_error);
+    CHECK_THROWS_AS(rt.register_range(x.data() + 512, 0), config_error);
+    // 8 x 8 elements each, rows of 32 elements, from element 256 on.
+    u32* const m = x.data() + 256;
+    const auto t = rt.register_tile(m, 32, 8, 128);
+    CHECK(rt.register_tile(m, 32, 8, 128).index == t.index);
+    CHECK(rt.register_tile(m + 8, 32, 8, 128).index != t.index); // beside it
+    CHECK_THROWS_AS(rt.register_tile(m + 4, 32, 8, 128), config_error);
+    CHECK_THROWS_AS(rt.register_tile(m + 7 * 32, 32, 8, 128), config_error);
+    CHECK_THROWS_AS(rt.register_tile(m, 32, 8, 16), config_error); // rows over each other
+    CHECK(rt.register_range(m + 16, 4).index != t.index);          // in the gap between its rows
+    CHECK_THROWS_AS(rt.register_range(m + 32, 4), config_error);   // on its second row
+    try {
+        rt.register_range(x.data(), 255);
+        FAIL("not refused");
+    } catch (const config_error& e) {
+        CHECK(std::string(e.what()).find("equal or disjoint") != std::string::npos);
+    }
+}
+
+TEST_CASE("handles run out with a remedy, not a crash", "[api][handles]")
+{
+    auto c = host_config();
+    c.handles_max = 3;
+    engine rt(c);
+    std::vector<u32> x(16);
+    for (u32 i = 0; i < 3; ++i) rt.register_range(&x[i], 4);
+    CHECK(rt.register_range(&x[1], 4).index == 1);
+    try {
+        rt.register_range(&x[9], 4);
+        FAIL("not refused");
+    } catch (const config_error& e) {
+        CHECK(std::string(e.what()).find("handles_max") != std::string::npos);
+    }
+}
+
+TEST_CASE("handles and raw ranges over the same memory order against each other", "[api][handles]")
+{
+    in_time(20, [] {
+        auto c = host_config();
+        c.host_workers = 4;
+        engine rt(c);
+        std::vector<u64> x(64, 1);
+        const auto all = rt.register_range(x.data(), 8 * 16);
+        const auto other = rt.register_range(x.data() + 16, 8 * 16);
+        for (u32 i = 0; i < 500; ++i) {
+            rt.submit(step_task{all});
+            rt.submit(step_task{{&x[3], 2}});
+            rt.submit(step_task{{&x[15], 2}}); // one element of each handle
+            rt.submit(marker_task{}, {.accesses = {on(access_mode::read, all), reads(&x[15], 16)}});
+            rt.submit(step_task{other});
+        }
+        CHECK(rt.wait_all());
+        CHECK(x[0] == stepped(1, 500));
+        CHECK(x[3] == stepped(1, 1000));
+        CHECK(x[15] == stepped(1, 1000));
+        CHECK(x[16] == stepped(1, 1000));
+        CHECK(x[17] == stepped(1, 500));
+        CHECK(x[40] == 1);
+    });
+}
+
+TEST_CASE("a tile member walks its rows, from numbers or from a handle, and orders against ranges", "[api][handles]")
+{
+    in_time(20, [] {
+        auto c = host_config();
+        c.host_workers = 3;
+        engine rt(c);
+        std::vector<u32> m(64);
+        std::iota(m.begin(), m.end(), 0);
+        u64 a[2] = {}, b[2] = {};
+        const auto h = rt.register_tile(&m[9], 12, 4, 32);
+        rt.submit(tile_sum_task{{&m[9], 4, 3, 32}, {a, 2}});
+        rt.submit(tile_sum_task{h, {b, 2}});
+        CHECK(rt.wait_all());
+        u64 want = 0;
+        for (u32 r = 0; r < 4; ++r)
+            for (u32 k = 0; k < 3; ++k) want += 9 + 8 * r + k;
+        CHECK(a[0] == want);
+        CHECK(b[0] == want);
+        CHECK(a[1] == 12);
+        gate g;
+        rt.submit(g.task(), {.accesses = on(access_mode::write, h)});
+        const auto gap = rt.submit(tile_sum_task{{&m[12], 4, 5, 32}, {a, 2}}); // columns 4-7 and 0: the tile's gap
+        CHECK(rt.wait(gap, after(2s)).ok());
+        const auto row = rt.submit(marker_task{}, {.accesses = reads(&m[8 * 3 + 3], 4)});
+        CHECK(rt.wait(row, std::chrono::steady_clock::now() + 20ms).state == task_state::pending);
+        g.open();
+        CHECK(rt.wait(row).ok());
+    });
+}

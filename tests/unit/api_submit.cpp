@@ -1,0 +1,452 @@
+// Submission, completion, deadlines, back-pressure and order, on the host device.
+#include "api_tasks.hpp"
+#include <random>
+
+using namespace slipstream;
+using namespace slipstream::tests;
+
+namespace {
+
+struct tile_size_task {
+    in2d<u32> tile;
+    out<u64> size;
+    template <class Block> void operator()(Block&) const { size[0] = tile.row_bytes(); }
+};
+
+} // namespace
+
+TEST_CASE("a submitted task runs, is complete, and its writes are there", "[api]")
+{
+    in_time(10, [] {
+        engine rt(host_config());
+        CHECK(rt.device_name() == "host");
+        CHECK_FALSE(rt.on_cuda());
+        CHECK(rt.workers() >= 2);
+        std::vector<u64> x{1, 2, 3};
+        const auto h = rt.submit(step_task{x});
+        CHECK(rt.wait(h).ok());
+        CHECK(rt.query(h).state == task_state::complete);
+        CHECK(x == std::vector<u64>{4, 7, 10});
+    });
+}
+
+TEST_CASE("a chain on one buffer runs in order: the value says so", "[api]")
+{
+    in_time(20, [] {
+        for (const u32 window : {16u, 64u, 1024u}) {
+            auto c = host_config();
+            c.window = window;
+            engine rt(c);
+            std::vector<u64> x{5};
+            for (u32 i = 0; i < 2000; ++i) rt.submit(step_task{x});
+            CHECK(rt.wait_all());
+            CHECK(x[0] == stepped(5, 2000));
+        }
+    });
+}
+
+TEST_CASE("a pending task says pending, a deadline ends the wait, and the task goes on", "[api]")
+{
+    in_time(20, [] {
+        engine rt(host_config());
+        gate g;
+        const auto h = rt.submit(g.task(), {.order = ordering::no_access});
+        CHECK(rt.query(h).state == task_state::pending);
+        const auto before = std::chrono::steady_clock::now();
+        CHECK(rt.wait(h, before + 30ms).state == task_state::pending);
+        CHECK(std::chrono::steady_clock::now() - before >= 30ms);
+        CHECK(std::chrono::steady_clock::now() - before < 3s);
+        CHECK_FALSE(rt.wait_all(std::chrono::steady_clock::now() + 10ms));
+        g.open();
+        CHECK(rt.wait(h).ok());
+        CHECK(rt.wait_all());
+    });
+}
+
+TEST_CASE("try_submit on a full ring says full, changes nothing and loses nothing", "[api]")
+{
+    in_time(20, [] {
+        for (const u32 slots : {4u, 64u}) {
+            auto c = host_config();
+            c.window = 16;
+            c.ring_slots = slots;
+            engine rt(c);
+            std::vector<std::atomic<u32>> runs(5000);
+            gate g;
+            rt.submit(g.task()); // whole memory: everything waits behind it
+            task_handle last{};
+            u32 accepted = 0, refused = 0;
+            const auto until = after(2s);
+            while (refused < 200 && accepted < runs.size() && std::chrono::steady_clock::now() < until) {
+                task_handle h{77, 77};
+                const auto s = rt.try_submit(count_task{reinterpret_cast<u64>(&runs[accepted])}, h, {.order = ordering::no_access});
+                if (s == submit_status::full) {
+                    ++refused;
+                    CHECK(h == task_handle{77, 77});
+                    std::this_thread::sleep_for(100us);
+                } else {
+                    if (accepted > 0) CHECK(h.position == last.position + 1);
+                    last = h;
+                    ++accepted;
+                }
+            }
+            CHECK(refused >= 200);
+            CHECK(accepted >= slots);
+            CHECK(accepted <= slots + 16);
+            g.open();
+            CHECK(rt.wait_all());
+            for (u32 i = 0; i < runs.size(); ++i) REQUIRE(runs[i] == (i < accepted ? 1 : 0));
+        }
+    });
+}
+
+TEST_CASE("a span of unfinished submissions is back-pressure, and bits of later laps are right", "[api]")
+{
+    in_time(60, [] {
+        auto c = host_config();
+        c.ring_slots = 1u << 17;
+        c.window = 1024;
+        c.host_workers = 2;
+        engine rt(c);
+        std::vector<std::atomic<u32>> runs(1);
+        gate g;
+        const auto first = rt.submit(g.task(), {.order = ordering::no_access});
+        u32 accepted = 1;
+        task_handle h{};
+        for (;;) {
+            // Tasks behind the gate's worker may be staged there: only the mark must stand still.
+            if (rt.try_submit(count_task{reinterpret_cast<u64>(runs.data())}, h, {.order = ordering::no_access}) == submit_status::full) break;
+            ++accepted;
+        }
+        CHECK(accepted == 65536);
+        CHECK(rt.query(first).state == task_state::pending);
+        g.open();
+        CHECK(rt.wait(first).ok());
+        CHECK(rt.wait(h).ok());
+        for (u32 i = 0; i < 100000; ++i) h = rt.submit(count_task{reinterpret_cast<u64>(runs.data())}, {.order = ordering::no_access});
+        CHECK(rt.wait(h).ok());
+        CHECK(rt.wait_all());
+        CHECK(runs[0] == 65535 + 100000);
+        CHECK(rt.query(first).ok());
+        CHECK(rt.query({h.ring, h.position + 1}).state == task_state::pending);
+    });
+}
+
+TEST_CASE("a task with a thousand accesses goes through a ring of four slots", "[api]")
+{
+    in_time(20, [] {
+        auto c = host_config();
+        c.ring_slots = 4;
+        c.rings = 1;
+        c.window = 16;
+        engine rt(c);
+        std::vector<u64> x(1000, 1);
+        std::vector<slipstream::access> all;
+        for (auto& v : x) all.push_back(reads_and_writes(&v, 8));
+        std::vector<std::atomic<u32>> runs(1);
+        for (u32 i = 0; i < 40; ++i) {
+            rt.submit(count_task{reinterpret_cast<u64>(runs.data())}, {.accesses = all});
+            rt.submit(step_task{{&x[i * 7], 1}});
+        }
+        CHECK(rt.wait_all());
+        CHECK(runs[0] == 40);
+        for (u32 i = 0; i < 40; ++i) CHECK(x[i * 7] == 4);
+    });
+}
+
+TEST_CASE("a thousand accesses order: the last one is as good as the first", "[api]")
+{
+    in_time(20, [] {
+        for (const u32 at : {0u, 3u, 4u, 36u, 999u}) {
+            auto c = host_config();
+            c.host_workers = 3;
+            engine rt(c);
+            std::vector<u64> x(1000, 1);
+            std::vector<slipstream::access> all;
+            for (auto& v : x) all.push_back(raw_access(access_mode::read, &v, 8));
+            gate g;
+            const auto held = rt.submit(g.task(), {.accesses = all});
+            const auto next = rt.submit(step_task{{&x[at], 1}});
+            const auto free = rt.submit(step_task{{x.data(), 0}}, {.order = ordering::no_access});
+            CHECK(rt.wait(free).ok());
+            CHECK(rt.query(next).state == task_state::pending);
+            CHECK(x[at] == 1);
+            g.open();
+            CHECK(rt.wait(next).ok());
+            CHECK(rt.query(held).ok());
+            CHECK(x[at] == 4);
+        }
+    });
+}
+
+TEST_CASE("more accesses than accesses_max make a whole-memory task", "[api]")
+{
+    in_time(20, [] {
+        auto c = host_config();
+        c.accesses_max = 8;
+        c.host_workers = 3;
+        engine rt(c);
+        std::vector<u64> x(9, 1);
+        u64 elsewhere = 1;
+        std::vector<slipstream::access> all;
+        for (auto& v : x) all.push_back(raw_access(access_mode::read, &v, 8));
+        gate g;
+        rt.submit(g.task(), {.accesses = all});
+        const auto h = rt.submit(step_task{{&elsewhere, 1}});
+        CHECK(rt.wait(h, std::chrono::steady_clock::now() + 30ms).state == task_state::pending);
+        g.open();
+        CHECK(rt.wait(h).ok());
+    });
+}
+
+TEST_CASE("no_access waits for nothing but whole-memory tasks, even with typed members", "[api]")
+{
+    in_time(20, [] {
+        auto c = host_config();
+        c.host_workers = 3;
+        engine rt(c);
+        u64 x = 1, y = 1;
+        gate g;
+        rt.submit(g.task(), {.accesses = writes(&x, 8)});
+        const auto free = rt.submit(step_task{{&y, 1}}, {.order = ordering::no_access});
+        CHECK(rt.wait(free, after(1s)).ok());
+        const auto declared = rt.submit(step_task{{&x, 1}}, {.order = ordering::no_access});
+        CHECK(rt.wait(declared, after(300ms)).ok());
+        g.open();
+        rt.wait_all();
+    });
+}
+
+TEST_CASE("a task that declares nothing is ordered against everything", "[api]")
+{
+    in_time(20, [] {
+        auto c = host_config();
+        c.host_workers = 4;
+        engine rt(c);
+        u64 x = 1;
+        gate g;
+        rt.submit(g.task(), {.order = ordering::no_access});
+        const auto whole = rt.submit(marker_task{});
+        const auto later = rt.submit(step_task{{&x, 1}});
+        const auto none = rt.submit(marker_task{}, {.order = ordering::no_access});
+        CHECK(rt.wait(none, std::chrono::steady_clock::now() + 30ms).state == task_state::pending);
+        CHECK(rt.query(whole).state == task_state::pending);
+        CHECK(rt.query(later).state == task_state::pending);
+        g.open();
+        CHECK(rt.wait_all());
+        CHECK(x == 4);
+    });
+}
+
+TEST_CASE("a partial overlap orders, neighbouring bytes do not", "[api]")
+{
+    in_time(20, [] {
+        auto c = host_config();
+        c.host_workers = 3;
+        engine rt(c);
+        std::vector<u64> x(4, 1);
+        gate g;
+        rt.submit(g.task(), {.accesses = writes(x.data(), 9)}); // one byte of x[1]
+        const auto meets = rt.submit(step_task{{&x[1], 1}});
+        const auto apart = rt.submit(step_task{{&x[2], 2}});
+        CHECK(rt.wait(apart, after(2s)).ok());
+        CHECK(rt.query(meets).state == task_state::pending);
+        g.open();
+        CHECK(rt.wait(meets).ok());
+    });
+}
+
+TEST_CASE("after orders two threads, and may name a task that is not submitted yet", "[api]")
+{
+    in_time(30, [] {
+        for (u32 round = 0; round < 20; ++round) {
+            auto c = host_config();
+            c.rings = 2;
+            engine rt(c);
+            u64 x = 1, y = 0;
+            const auto mine = rt.submit(marker_task{}, {.order = ordering::no_access});
+            std::atomic<u32> other_ring{~0u};
+            std::atomic<bool> go{false};
+            std::thread other([&] {
+                other_ring = rt.submit(marker_task{}, {.order = ordering::no_access}).ring;
+                while (!go) std::this_thread::sleep_for(50us);
+                rt.submit(step_task{{&x, 1}}, {.order = ordering::no_access}); // position 1
+            });
+            while (other_ring == ~0u) std::this_thread::yield();
+            REQUIRE(other_ring != mine.ring);
+            const auto waits = rt.submit(step_task{{&y, 1}}, {.after = task_handle{other_ring, 1}, .order = ordering::no_access});
+            CHECK(rt.wait(waits, std::chrono::steady_clock::now() + 5ms).state == task_state::pending);
+            CHECK(y == 0);
+            go = true;
+            CHECK(rt.wait(waits).ok());
+            CHECK(x == 4);
+            CHECK(y == 1);
+            other.join();
+        }
+    });
+}
+
+TEST_CASE("only the ring whose after is open waits", "[api]")
+{
+    in_time(20, [] {
+        auto c = host_config();
+        c.rings = 3;
+        c.window = 16;
+        c.ring_slots = 4;
+        engine rt(c);
+        std::atomic<u32> rings_known{0};
+        std::vector<std::atomic<u32>> runs(1);
+        const auto mine = rt.submit(marker_task{}, {.order = ordering::no_access});
+        std::vector<task_handle> theirs(2);
+        std::atomic<bool> finish{false};
+        const auto count = count_task{reinterpret_cast<u64>(runs.data())};
+        std::thread a([&] { // takes a ring, then is late
+            theirs[0] = rt.submit(marker_task{}, {.order = ordering::no_access});
+            ++rings_known;
+            while (!finish) std::this_thread::sleep_for(50us);
+            rt.submit(count, {.order = ordering::no_access});
+        });
+        while (rings_known != 1) std::this_thread::yield();
+        const auto stuck = rt.submit(marker_task{}, {.after = task_handle{theirs[0].ring, 1}, .order = ordering::no_access});
+        std::thread b([&] {
+            task_handle h{};
+            for (u32 i = 0; i < 3000; ++i) h = rt.submit(count, {.order = ordering::no_access});
+            CHECK(rt.wait(h).ok());
+        });
+        b.join();
+        CHECK(runs[0] == 3000);
+        CHECK(rt.query(stuck).state == task_state::pending);
+        finish = true;
+        a.join();
+        CHECK(rt.wait(stuck).ok());
+        CHECK(mine.position == 0);
+    });
+}
+
+TEST_CASE("four submitting threads lose nothing and keep their own order", "[api]")
+{
+    in_time(30, [] {
+        for (const u32 slots : {4u, 256u}) {
+            auto c = host_config();
+            c.rings = 4;
+            c.ring_slots = slots;
+            c.window = 32;
+            engine rt(c);
+            std::vector<u64> x(4, 1);
+            std::vector<std::thread> threads;
+            for (u32 t = 0; t < 4; ++t)
+                threads.emplace_back([&, t] {
+                    for (u32 i = 0; i < 2000; ++i) rt.submit(step_task{{&x[t], 1}});
+                });
+            for (auto& t : threads) t.join();
+            CHECK(rt.wait_all());
+            for (const u64 v : x) CHECK(v == stepped(1, 2000));
+        }
+    });
+}
+
+TEST_CASE("more submitting threads than rings is a clear error; a thread that ended gives its ring back", "[api]")
+{
+    in_time(20, [] {
+        auto c = host_config();
+        c.rings = 2;
+        engine rt(c);
+        rt.submit(marker_task{});
+        std::atomic<bool> taken{false}, leave{false};
+        std::thread second([&] {
+            rt.submit(marker_task{});
+            taken = true;
+            while (!leave) std::this_thread::sleep_for(1ms);
+        });
+        while (!taken) std::this_thread::yield();
+        std::string said;
+        std::thread([&] {
+            try {
+                rt.submit(marker_task{});
+            } catch (const config_error& e) {
+                said = e.what();
+            }
+        }).join();
+        CHECK(said.find("2 threads") != std::string::npos);
+        CHECK(said.find("config::rings") != std::string::npos);
+        leave = true;
+        second.join();
+        for (u32 i = 0; i < 10; ++i)
+            std::thread([&] {
+                const auto h = rt.submit(marker_task{});
+                CHECK(rt.wait(h).ok());
+            }).join();
+        CHECK(rt.wait_all());
+    });
+}
+
+TEST_CASE("handles that are no handles of this runtime are refused", "[api]")
+{
+    engine rt(host_config());
+    CHECK_THROWS_AS(rt.query({}), config_error);
+    CHECK_THROWS_AS(rt.wait({99, 0}), config_error);
+    CHECK_THROWS_AS(rt.submit(marker_task{}, {.after = task_handle{}}), config_error);
+    CHECK_THROWS_AS(rt.submit(marker_task{}, {.blocks = 0}), config_error);
+    CHECK(rt.query({0, 12345}).state == task_state::pending);
+}
+
+TEST_CASE("a failing body gives its code, on whichever block it was; others stay complete", "[api]")
+{
+    in_time(20, [] {
+        engine rt(host_config());
+        std::vector<task_handle> handles;
+        for (u32 i = 0; i < 200; ++i)
+            handles.push_back(rt.submit(fail_task{i % 3 == 0 ? 100 + i : 0, i % 5}, {.blocks = 1 + i % 5 + i % 40, .order = ordering::no_access}));
+        for (u32 i = 0; i < 200; ++i) {
+            INFO("task " << i);
+            const auto s = rt.wait(handles[i]);
+            if (i % 3 == 0) {
+                CHECK(s.state == task_state::failed);
+                CHECK(s.code == 100 + i);
+                CHECK_FALSE(s.ok());
+            } else {
+                CHECK(s.ok());
+            }
+            CHECK(rt.query(handles[i]).state == s.state);
+        }
+    });
+}
+
+TEST_CASE("a task struct of three bytes crosses whole", "[api]")
+{
+    in_time(10, [] {
+        engine rt(host_config());
+        small_task::seen = 0;
+        const auto task = std::make_unique<small_task>(small_task{1, 2, 3}); // exactly three bytes are there to be read
+        CHECK(rt.wait(rt.submit(*task)).ok());
+        CHECK(small_task::seen == 0x010203);
+    });
+}
+
+TEST_CASE("a tile whose rows are 4 GiB or longer keeps its size", "[api]")
+{
+    in_time(10, [] {
+        u32 base = 0;
+        u64 size = 1;
+        // One row of 5 GiB, which the body does not touch.
+        const in2d<u32> tile(&base, 1, (u64{5} << 30) / 4, 0);
+        runtime<tile_size_task> other(host_config());
+        CHECK(other.wait(other.submit(tile_size_task{tile, {&size, 1}})).ok());
+        CHECK(size == u64{5} << 30);
+    });
+}
+
+TEST_CASE("names are kept for reports and cost nothing when absent", "[api]")
+{
+    in_time(10, [] {
+        engine rt(host_config());
+        const auto plain = rt.submit(marker_task{});
+        const auto named = rt.submit(marker_task{}, {.name = "here I am"});
+        const auto again = rt.submit(step_task{});
+        CHECK(rt.wait_all());
+        CHECK(rt.query(plain).ok());
+        CHECK(rt.query(named).ok());
+        CHECK(rt.query(again).ok());
+        CHECK(named.position == plain.position + 1);
+    });
+}

@@ -1,0 +1,134 @@
+// Completion bits and low-water marks, across laps of the bit map.
+#include "device_engine.hpp"
+#include "trace_catch.hpp"
+#include <random>
+
+using namespace slipstream;
+using namespace slipstream::tests;
+using device::completion_span;
+
+namespace {
+
+struct notifier_test {
+    explicit notifier_test(u32 rings = 1)
+        : engine({.window = 64, .rings = rings}), retired(engine.s.retired_queue()), notify(engine.m, engine.s, ~u64{0} >> 2)
+    {
+    }
+    void retire(u32 ring, u64 position, u32 status = 0)
+    {
+        if (retired.room(engine.team) == 0) drain();
+        REQUIRE(retired.room(engine.team) > 0);
+        retired.put(engine.team, {position, ring, status});
+        retired.publish(engine.team);
+    }
+    void drain()
+    {
+        while (notify.step(engine.team)) {}
+    }
+    bool bit(u32 ring, u64 position) const
+    {
+        const u32 at = static_cast<u32>(position % completion_span);
+        const u32 word = engine.m.complete_bits[ring * device::completion_words + at / 32].raw;
+        return (word >> at % 32 & 1) == device::complete_value(position);
+    }
+    u64 low_water(u32 ring) const { return engine.m.ring_pages[ring].low_water.raw; }
+
+    hand_made_engine engine;
+    device::queue_producer<P, device::retired_entry, device::edge::R6_retired, device::edge::A6_notified> retired;
+    device::notifier<P> notify;
+};
+
+} // namespace
+
+TEST_CASE("a completed bit means the opposite on the next lap", "[device][notifier]")
+{
+    for (const u64 p : {u64{0}, u64{completion_span} - 1, u64{completion_span}, u64{5} * completion_span + 7, u64{1} << 40})
+        CHECK(device::complete_value(p) != device::complete_value(p + completion_span));
+    CHECK(device::complete_value(0) == 1); // zeroed memory: nothing is complete
+}
+
+TEST_CASE("the mark waits for the oldest submission; later ones have their bits", "[device][notifier]")
+{
+    notifier_test t;
+    for (u64 p = 1; p < 200; ++p) t.retire(0, p);
+    t.drain();
+    CHECK(t.low_water(0) == 0);
+    CHECK_FALSE(t.bit(0, 0));
+    for (u64 p = 1; p < 200; ++p) REQUIRE(t.bit(0, p));
+    CHECK_FALSE(t.bit(0, 200));
+    t.retire(0, 0);
+    t.drain();
+    CHECK(t.low_water(0) == 200);
+}
+
+TEST_CASE("shuffled completions over four laps: mark and bits are right after every batch", "[device][notifier]")
+{
+    for (u64 seed = 1; seed <= 3; ++seed) {
+        INFO("seed " << seed);
+        std::mt19937_64 random(seed);
+        notifier_test t(2);
+        const u64 total = 4ull * completion_span + 1234;
+        std::vector<bool> complete(total + completion_span);
+        std::vector<u64> open;
+        u64 next = 0, mark = 0;
+        while (mark < total) {
+            while (next < total && open.size() < 700 && next < mark + completion_span) open.push_back(next++);
+            const auto pick = random() % open.size();
+            const u64 p = open[pick];
+            open[pick] = open.back();
+            open.pop_back();
+            complete[p] = true;
+            t.retire(1, p);
+            if (random() % 16 == 0 || open.empty() || next == total) {
+                t.drain();
+                while (mark < total && complete[mark]) ++mark;
+                REQUIRE(t.low_water(1) == mark);
+                for (u32 i = 0; i < 8; ++i) {
+                    const u64 probe = mark + random() % 1500;
+                    REQUIRE(t.bit(1, probe) == complete[probe]);
+                }
+            }
+        }
+        CHECK(t.low_water(0) == 0);
+    }
+}
+
+TEST_CASE("a span that completes in reverse moves the mark once, over all of it", "[device][notifier]")
+{
+    notifier_test t;
+    for (u64 lap = 0; lap < 2; ++lap) {
+        for (u64 i = 0; i < completion_span; ++i) {
+            REQUIRE(t.low_water(0) == lap * completion_span);
+            t.retire(0, (lap + 1) * completion_span - 1 - i);
+        }
+        t.drain();
+        REQUIRE(t.low_water(0) == (lap + 1) * completion_span);
+    }
+}
+
+TEST_CASE("a failure leaves its record before its completion bit", "[device][notifier]")
+{
+    notifier_test t;
+    t.retire(0, 0);
+    t.retire(0, 1, 77);
+    t.drain();
+    CHECK(t.engine.m.page->failure_count.raw == 1);
+    const auto c = t.engine.m.page->failures[0].raw;
+    CHECK((c.w[0] == 1 && c.w[1] == 0 && c.w[2] == 0 && c.w[3] == 77));
+    CHECK(t.low_water(0) == 2);
+}
+
+TEST_CASE("park is asked for when the residency is over, once, and the stop word says so", "[device][notifier]")
+{
+    hand_made_engine e({});
+    device::notifier<P> over(e.m, e.s, 0);
+    over.step(e.team);
+    CHECK(e.s.request->raw == static_cast<u32>(device::command::park));
+    CHECK(e.m.stop->raw == static_cast<u32>(device::stop_level::park));
+    const u32 beat = e.m.page->heartbeat.raw;
+    for (u32 i = 0; i < 1000; ++i) over.step(e.team); // idle rounds look at the host now and then
+    CHECK(e.m.page->heartbeat.raw > beat);
+    e.m.page->command_word.raw = static_cast<u32>(device::command::drain);
+    for (u32 i = 0; i < 1000; ++i) over.step(e.team);
+    CHECK(e.s.request->raw == static_cast<u32>(device::command::park));
+}

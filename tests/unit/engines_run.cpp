@@ -1,0 +1,165 @@
+// Engines on the host device: names, errors, members and handles of a program.
+#include "trace_catch.hpp"
+
+#include <slipstream/runtime.hpp>
+
+#include "host/engines/declared_accesses.hpp"
+#include "host/engines/engine.hpp"
+
+using namespace slipstream;
+using namespace slipstream::engines;
+
+namespace {
+
+/// y = 3 y + x: not commutative, so that order shows.
+struct engine_step {
+    in<u32> x;
+    inout<u32> y;
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
+    {
+        for (u64 i = block.global_rank(); i < y.size(); i += block.global_size()) y[i] = 3 * y[i] + x[i];
+    }
+};
+
+/// The same on a tile, to whom the accesses are told beside the struct.
+struct engine_tile_step {
+    u64 data;
+    u32 rows, columns, pitch, add;
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
+    {
+        auto* const words = reinterpret_cast<u32*>(data);
+        for (u64 i = block.global_rank(); i < u64{rows} * columns; i += block.global_size()) {
+            u32& word = words[i / columns * pitch + i % columns];
+            word = 5 * word + add;
+        }
+    }
+};
+
+struct engine_failing {
+    u32 code;
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const { block.fail(code); }
+};
+
+kernel_image image()
+{
+    return detail::image_of<detail::platforms, engine_step, engine_tile_step, engine_failing, copy_task, fill_task, marker_task>();
+}
+
+template <class F>
+std::string message_of(F&& f)
+{
+    try {
+        f();
+    } catch (const error& e) {
+        return e.what();
+    }
+    return "";
+}
+
+} // namespace
+
+TEST_CASE("unknown engines and devices are refused with what would do", "[engines]")
+{
+    const auto device = open_device("host");
+    CHECK_THROWS_AS(make_engine("warp", {}, *device, image()), config_error);
+    CHECK(message_of([&] { make_engine("warp", {}, *device, image()); }) == "unknown engine 'warp' on host: use one of serial, slipstream");
+    CHECK_THROWS_AS(make_engine("streams", {}, *device, image()), config_error); // the host has no streams
+    CHECK_THROWS_AS(open_device("gpu"), config_error);
+    CHECK_THROWS_AS(open_device("cuda:"), config_error);
+    CHECK_THROWS_AS(open_device("cuda:x"), config_error);
+    CHECK(engine_names(true) == std::vector<std::string>{"serial", "streams", "slipstream"});
+    CHECK(engine_names(false) == std::vector<std::string>{"serial", "slipstream"});
+}
+
+TEST_CASE("members, handles, tiles and after give the same result on every host engine", "[engines]")
+{
+    const auto device = open_device("host");
+    constexpr u32 n = 64, tasks = 300;
+    auto* const x = static_cast<u32*>(device->take(n * 4));
+    auto* const y = static_cast<u32*>(device->take(n * 4));
+    std::vector<u32> ones(n, 1);
+    program p(image());
+    const data_handle hx = p.register_range(x, n * 4);
+    const data_handle same = p.register_range(x, n * 4); // equal memory: the runtime answers with one handle for both
+    const data_handle hy = p.register_tile(y, n, 4, n);  // rows without gaps
+    REQUIRE(hx.index != same.index);
+    for (u32 t = 0; t < tasks; ++t) {
+        const engine_step a{t % 2 ? in<u32>(hx) : in<u32>(x, n), inout<u32>(y, n)};
+        const engine_step b{in<u32>(y, n), t % 3 ? inout<u32>(same) : inout<u32>(x, n)};
+        const engine_tile_step c{reinterpret_cast<u64>(y), 4, 8, 16, t};
+        switch (t % 4) {
+        case 0:
+        case 2: p.add(0, &a, 1 + t % 5, {}); break;
+        case 1: p.add(0, &b, 1 + t % 3, {}); break;
+        default: {
+            const slipstream::access whole_tile = on(access_mode::read_write, hy);
+            const slipstream::access by_hand = tile(access_mode::read_write, y, 32, 4, 64);
+            const u32 previous = t - 1;
+            if (t % 8 == 3)
+                p.add(1, &c, 2, {&whole_tile, 1});
+            else
+                p.add(1, &c, 1, {&by_hand, 1}, {&previous, 1});
+        }
+        }
+    }
+    const auto reset = [&] {
+        device->write(x, ones.data(), n * 4);
+        device->fill(y, 0, n * 4);
+    };
+    const auto contents = [&] {
+        std::vector<u32> both(2 * n);
+        device->read(both.data(), x, n * 4);
+        device->read(both.data() + n, y, n * 4);
+        return both;
+    };
+    const auto serial = make_engine("serial", {}, *device, image());
+    serial->prepare(p);
+    reset();
+    CHECK(serial->run(p).makespan_us > 0);
+    const auto expected = contents();
+    const auto slipstream = make_engine("slipstream", {}, *device, image());
+    CHECK(slipstream->runtime() == nullptr);
+    slipstream->prepare(p);
+    for (u32 run = 0; run < 3; ++run) {
+        reset();
+        const run_result result = slipstream->run(p);
+        CHECK(result.makespan_us >= result.submit_us);
+        CHECK(contents() == expected);
+    }
+    CHECK(slipstream->runtime() != nullptr);
+}
+
+TEST_CASE("what a task declares is its members' accesses and the further ones", "[engines]")
+{
+    std::vector<u32> memory(64);
+    program p(image());
+    const engine_step a{{memory.data(), 8}, {memory.data() + 8, 16}};
+    const slipstream::access extra = tile(access_mode::read, memory.data(), 8, 3, 32);
+    p.add(0, &a, 1, {&extra, 1});
+    const engine_failing f{1};
+    p.add(2, &f, 1, {});
+    p.add(2, &f, 1, {}, {}, ordering::no_access);
+    std::vector<abi::access_entry> entries;
+    REQUIRE_FALSE(declared_accesses(p, p.tasks()[0], entries));
+    REQUIRE(entries.size() == 3);
+    CHECK(entries[0].reads());
+    CHECK(entries[1].begin() == reinterpret_cast<u64>(memory.data() + 8));
+    CHECK(entries[1].end() - entries[1].begin() == 64);
+    CHECK((entries[1].reads() && entries[1].writes()));
+    CHECK(entries[2].rows() == 3);
+    CHECK(declared_accesses(p, p.tasks()[1], entries)); // nothing declared: whole memory
+    CHECK_FALSE(declared_accesses(p, p.tasks()[2], entries));
+    CHECK(entries.empty());
+}
+
+TEST_CASE("a failing task ends the run with its number and name", "[engines]")
+{
+    const auto device = open_device("host");
+    program p(image());
+    const engine_failing good{0}, bad{7};
+    p.add(2, &good, 1, {}, {}, ordering::no_access);
+    p.add(2, &bad, 1, {}, {}, ordering::no_access, "the bad one");
+    const auto slipstream = make_engine("slipstream", {}, *device, image());
+    slipstream->prepare(p);
+    CHECK(message_of([&] { slipstream->run(p); }) == "task 1 (the bad one) failed with code 7");
+}
