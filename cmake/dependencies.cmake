@@ -1,0 +1,37 @@
+# Finds what Slipstream is built from, for all rooms at once, and names everything that is missing in one message.
+
+set(missing "")
+set(missing_packages "")
+
+# slipstream_need(name found? Debian-package)
+macro(slipstream_need name found package)
+  if(NOT ${found})
+    list(APPEND missing "${name}")
+    list(APPEND missing_packages "${package}")
+  endif()
+endmacro()
+
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads QUIET)
+slipstream_need("POSIX threads" Threads_FOUND libc6-dev)
+find_package(spdlog QUIET)
+slipstream_need(spdlog spdlog_FOUND libspdlog-dev)
+find_package(ZLIB QUIET)
+slipstream_need(zlib ZLIB_FOUND zlib1g-dev)
+find_package(CLI11 CONFIG QUIET)
+slipstream_need(CLI11 CLI11_FOUND libcli11-dev)
+# Headers only; not every distribution ships a CMake package for it.
+find_package(RapidJSON CONFIG QUIET)
+find_path(SLIPSTREAM_RAPIDJSON_INCLUDE_DIR rapidjson/reader.h HINTS ${RapidJSON_INCLUDE_DIRS} ${RAPIDJSON_INCLUDE_DIRS})
+mark_as_advanced(SLIPSTREAM_RAPIDJSON_INCLUDE_DIR)
+slipstream_need(RapidJSON SLIPSTREAM_RAPIDJSON_INCLUDE_DIR rapidjson-dev)
+if(SLIPSTREAM_TESTS)
+  find_package(Catch2 QUIET)
+  slipstream_need("Catch2 (only for the tests: -DSLIPSTREAM_TESTS=OFF does without)" Catch2_FOUND catch2)
+endif()
+
+if(missing)
+  list(JOIN missing ", " missing)
+  list(JOIN missing_packages " " missing_packages)
+  message(FATAL_ERROR "Not found: ${missing}. Debian and Ubuntu: apt-get install ${missing_packages}")
+endif()
