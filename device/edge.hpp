@@ -11,6 +11,7 @@
 #define SLIPSTREAM_EDGES(X)                                                                                            \
     X(R0_ring_publish,    "submitter -> ingest: one 16-byte chunk of a message, and the host memory written before it") \
     X(A0_ring_publish,    "ingest polls the chunk")                                                                     \
+    X(A0_ring_fence,      "ingest acquires once for all chunks of one poll")                                            \
     X(R1_ring_consumed,   "ingest -> submitter: ring slots may be overwritten")                                         \
     X(A1_ring_consumed,   "submitter reads how far the ring was consumed")                                              \
     X(R2_slot_freed,      "scheduler -> ingest: a window slot, its record and its pool blocks may be overwritten")      \

@@ -77,8 +77,8 @@ struct host_platform {
         abi::chunk out;
 #if defined(__x86_64__) && !SLIPSTREAM_TSAN
         (void)o; // x86 loads acquire
-        const __m128i v = _mm_load_si128(reinterpret_cast<const __m128i*>(&c.raw));
-        std::atomic_signal_fence(std::memory_order_seq_cst);
+        __m128i v = _mm_load_si128(reinterpret_cast<const __m128i*>(&c.raw));
+        asm volatile("" : "+x"(v)); // without it g++ may split the move into four loads, and the tag may come from an older state
         _mm_storeu_si128(reinterpret_cast<__m128i*>(&out), v);
 #else
         (void)o;
@@ -96,8 +96,10 @@ struct host_platform {
         hook(e);
         (void)o; // x86 stores release; the other path always does
 #if defined(__x86_64__) && !SLIPSTREAM_TSAN
-        std::atomic_signal_fence(std::memory_order_seq_cst);
-        _mm_store_si128(reinterpret_cast<__m128i*>(&c.raw), _mm_loadu_si128(reinterpret_cast<const __m128i*>(&value)));
+        __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i*>(&value));
+        asm volatile("" : "+x"(v) : : "memory");
+        _mm_store_si128(reinterpret_cast<__m128i*>(&c.raw), v);
+        asm volatile("" : : : "memory");
 #else
         u64 halves_in[2];
         __builtin_memcpy(halves_in, &value, sizeof value);

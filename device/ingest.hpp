@@ -12,7 +12,7 @@
 // Only the ring whose gate is shut waits. A waiting ring holds one slot and at most entries_max pool blocks: the window has
 // more slots than rings and the pool more blocks than all rings together can hold while waiting (checked by the host).
 //
-// EDGES  A0 (ring chunk, acquire at system scope: host memory written before submit is visible to the task)
+// EDGES  A0 (ring chunks, relaxed polls + one acquire fence at system scope: host memory written before submit is visible to the task)
 //        R1 (consumed: the chunks were read, they may be overwritten) · A2 (slot free) · R3 (slot decoded)
 #pragma once
 #include "device/layout.hpp"
@@ -79,7 +79,7 @@ private:
                 chunk[j] = P::load(edge::A0_ring_publish,
                                    m_.rings[static_cast<u64>(r) * m_.n.ring_slots + (position[j] & (m_.n.ring_slots - 1))]
                                        .chunks[c % abi::slot_chunks],
-                                   order::acquire, scope::system);
+                                   order::relaxed, scope::system);
             }
             for (u32 j = 0; j < rings_at_once; ++j) {
                 if (c >= bad[j]) continue; // also: no such ring
@@ -89,10 +89,15 @@ private:
                     for (u32 i = 0; i < 4; ++i) s_.staged[j * staged_words + 4 * c + i] = chunk[j].w[i];
             }
         }
+        u32 any = 0;
         for (u32 j = 0; j < rings_at_once; ++j) {
             const u32 whole = team.reduce_min(bad[j]) / abi::slot_chunks;
             if (team.leader()) s_.fetched[j] = whole;
+            any |= whole;
         }
+        // The loads are relaxed so that they fly together (acquire loads wait for each other: measured, four rings cost four
+        // bus round trips); one fence acquires for all, and only when there is something.
+        if (any != 0) P::fence(edge::A0_ring_fence, order::acquire, scope::system);
         team.sync();
     }
 
@@ -157,7 +162,7 @@ private:
         if (team.leader()) {
             for (u32 b = 0; b < blocks_needed; ++b) {
                 const u32 block = s_.pool_free[left + b];
-                P::set(m_.pool[block].next, chain);
+                P::set(s_.pool_next[block], chain);
                 chain = block;
             }
             *s_.pool_free_count = left;
@@ -195,7 +200,7 @@ private:
             u32 top = *s_.pool_free_count;
             team.sync();
             while (block != no_block) {
-                const u32 next = P::get(m_.pool[block].next);
+                const u32 next = P::get(s_.pool_next[block]);
                 if (team.leader()) s_.pool_free[top] = block;
                 ++top;
                 block = next;
@@ -331,8 +336,17 @@ private:
             if (team.leader()) P::set(s_.accesses[rp.entry * m_.n.window + rp.slot], entry);
         } else {
             const u32 at = (rp.entry - inline_accesses) % pool_block_entries;
-            if (at == 0 && rp.entry != inline_accesses) rp.last_block = P::get(m_.pool[rp.last_block].next);
-            if (team.leader()) P::set(m_.pool[rp.last_block].entries[at], entry);
+            if (at == 0 && rp.entry != inline_accesses) rp.last_block = P::get(s_.pool_next[rp.last_block]);
+            if (team.leader()) {
+                address_box box = at == 0 ? address_box{~u64{0}, 0} : P::get(s_.pool_box[rp.last_block]);
+                if (entry.is_memory()) {
+                    box.lo = entry.begin() < box.lo ? entry.begin() : box.lo;
+                    box.hi = entry.end() > box.hi ? entry.end() : box.hi;
+                }
+                P::set(s_.pool_box[rp.last_block], box);
+                P::set(s_.pool_owner[rp.last_block], rp.slot);
+            }
+            if (team.leader()) P::set(s_.pool_entries(rp.last_block)[at], entry);
         }
         ++rp.entry;
         --rp.entries_left;
@@ -346,9 +360,9 @@ private:
         const u32 entries = rp.entry;
         for (u32 e = 0; e < entries; ++e) {
             const u32 at = (e - inline_accesses) % pool_block_entries;
-            if (e > inline_accesses && at == 0) block = P::get(m_.pool[block].next);
+            if (e > inline_accesses && at == 0) block = P::get(s_.pool_next[block]);
             const abi::access_entry entry = e < inline_accesses ? P::get(s_.accesses[e * m_.n.window + rp.slot])
-                                                                : P::get(m_.pool[block].entries[at]);
+                                                                : P::get(s_.pool_entries(block)[at]);
             if (entry.kind() != abi::entry_kind::after) break; // `after` entries come first
             // A ring's own progress is in rp while it is being polled; the others' is in memory.
             const u32 ring = entry.after_ring();

@@ -5,7 +5,7 @@
 //   pinned (host and device)   rings[rings][ring_slots] of 64 B · host_page · ring_page[rings] · complete bits[rings][2048]
 //                              · recorder[workers] of 16 B · handle table · flight log
 //   device                     records[window] of 384 B · mailboxes[workers] of 128 B · done[workers] of 4 B
-//                              · pool_blocks of 32 entries · handle cache · stop word · notifier's mirror
+//                              · handle cache · stop word · notifier's mirror
 //   fast (shared memory of the control block, spilled to device memory at park)   control_state: queues, window, scheduler
 // OWNERS  (single writer -> readers, scope)
 //   ring slots            submitter -> ingest, system          host_page.command   service -> notifier, system
@@ -86,13 +86,6 @@ struct alignas(abi::line_bytes) mailbox {
     typename P::chunk_word mail[mailbox_depth];
 };
 
-/// A block of 32 accesses of a task that has more than four.
-template <class P>
-struct pool_block {
-    typename P::template cell<abi::access_entry> entries[pool_block_entries];
-    typename P::template cell<u32> next; ///< block index or no_block
-};
-
 /// What a retired task tells the notifier.
 struct retired_entry {
     u64 position;
@@ -107,7 +100,8 @@ struct sizes {
     u32 rings;
     u32 ring_slots;
     u32 workers;
-    u32 pool_blocks;
+    u32 pool_blocks;      ///< blocks of 32 accesses, for tasks with more than four
+    u32 pool_near_blocks; ///< so many of them, the first ones, lie in fast memory
     u32 types;
     u32 handles;
     u32 log_capacity; ///< flight-log entries a worker can keep
@@ -154,7 +148,6 @@ struct engine_memory {
     task_record<P>* records;
     mailbox<P>* mailboxes;
     typename P::template word<u32>* done;
-    pool_block<P>* pool;
     abi::handle_entry* handle_cache; ///< address 0: not met yet
     typename P::template word<u32>* stop;
     u32* complete_mirror; ///< [rings][completion_words], the notifier's own copy of the bits
@@ -202,7 +195,12 @@ struct ring_progress {
     X(staged, u32, near, staged_rings * staged_slots * 16) /* ring slots of the poll in hand */                         \
     X(fetched, u32, near, staged_rings)                    /* complete slots of each */                                 \
     X(halves, u32, near, 3 * s.rings)                      /* first chunk of a two-chunk entry */                       \
-    X(pool_free, u32, far, s.pool_blocks)                  /* stack of free pool blocks */                              \
+    X(pool_free, u32, near, s.pool_blocks)                 /* stack of free pool blocks, the lowest on top at first */  \
+    X(pool_next, cell<u32>, near, s.pool_blocks)           /* block index or no_block */                                \
+    X(pool_owner, cell<u32>, near, s.pool_blocks)          /* window slot whose accesses a block holds */               \
+    X(pool_box, cell<address_box>, near, s.pool_blocks)    /* what a block's accesses lie within */                     \
+    X(pool_near, cell<abi::access_entry>, near, s.pool_near_blocks * pool_block_entries)                                \
+    X(pool_far, cell<abi::access_entry>, far, (s.pool_blocks - s.pool_near_blocks) * pool_block_entries)                \
     X(pool_free_count, u32, near, 1)                                                                                    \
     X(free_slots, u32, near, s.groups()) /* a bit a slot; the lowest is taken first, so that live slots lie close */    \
     X(types, abi::task_type, near, s.types)                                                                             \
@@ -215,7 +213,7 @@ struct ring_progress {
     X(low_water, u64, near, s.rings)                                                                                    \
     X(marks, u32, near, mark_count * s.groups()) /* [mark][group], a bit a slot; see enum mark */                       \
     X(found, u32, near, s.groups())     /* predecessors of the task being admitted */                                   \
-    X(pool_live, u32, far, s.pool_blocks)                                                                               \
+    X(pool_live, u32, near, s.pool_blocks)                                                                              \
     X(successors, u32, rows, s.window * s.groups())                                                                     \
     X(pending, u32, near, s.window)     /* predecessors not yet retired */                                              \
     X(next_block, u32, near, s.window)  /* blocks mailed; tickets: 0, or blocks once all are drawn */                   \
@@ -229,12 +227,17 @@ struct ring_progress {
     X(batch, u32, near, s.queue_slots()) /* slots completed in this step */                                            \
     X(counters, u32, near, 16)
 
+/// A half-open range of addresses that holds some accesses.
+struct address_box {
+    u64 lo;
+    u64 hi;
+};
+
 /// What the window knows of a slot, a bit each. The bits of one slot are changed by one lane a mark.
 enum mark : u32 {
     mark_in_flight, ///< admitted, not retired
     mark_exposed,   ///< in flight and not covered by a later whole-memory task
     mark_whole,     ///< whole-memory tasks among the exposed
-    mark_pooled,    ///< exposed, with pool blocks
     mark_awaited,   ///< some task waits for it: its successor row is not empty
     mark_live,      ///< inline access 0 is in use and not yet superseded; three more follow
     mark_count = mark_live + inline_accesses
@@ -263,10 +266,11 @@ struct control_state {
     SLIPSTREAM_CONTROL_FIELDS(SLIPSTREAM_POINTER)
 #undef SLIPSTREAM_POINTER
     u32 queue_slots;
+    u32 pool_near_blocks;
 
     /// Points the fields into memory blocks laid out by measure().
     SLIPSTREAM_BOTH control_state(const sizes& s, const control_offsets& o, unsigned char* near_base, unsigned char* far_base)
-        : queue_slots(s.queue_slots())
+        : queue_slots(s.queue_slots()), pool_near_blocks(s.pool_near_blocks)
     {
         unsigned char* const rows_base = s.successors_near() ? near_base : far_base;
 #define SLIPSTREAM_ATTACH(name, type, place, count) name = reinterpret_cast<type*>(place##_base + o.name);
@@ -276,7 +280,7 @@ struct control_state {
 
     /// Takes each field from an allocator with take<T>(count): what the model platform uses, whose words are objects.
     template <class Allocator>
-    control_state(const sizes& s, Allocator& memory) : queue_slots(s.queue_slots())
+    control_state(const sizes& s, Allocator& memory) : queue_slots(s.queue_slots()), pool_near_blocks(s.pool_near_blocks)
     {
 #define SLIPSTREAM_TAKE(name, type, place, count) name = memory.template take<type>(count);
         SLIPSTREAM_CONTROL_FIELDS(SLIPSTREAM_TAKE)
@@ -300,6 +304,13 @@ struct control_state {
         return o;
     }
 
+    /// The 32 accesses of a pool block.
+    SLIPSTREAM_BOTH cell<abi::access_entry>* pool_entries(u32 block) const
+    {
+        return block < pool_near_blocks ? pool_near + block * pool_block_entries
+                                        : pool_far + (block - pool_near_blocks) * pool_block_entries;
+    }
+
     SLIPSTREAM_BOTH queue_storage<P, u32> free_queue() const { return {free_tail, free_head, free_entries, queue_slots}; }
     SLIPSTREAM_BOTH queue_storage<P, u32> decoded_queue() const { return {decoded_tail, decoded_head, decoded_entries, queue_slots}; }
     SLIPSTREAM_BOTH queue_storage<P, retired_entry> retired_queue() const
@@ -310,12 +321,12 @@ struct control_state {
 
 /// Scheduler variables that must survive a park.
 enum scheduler_counter : u32 {
-    ready_head,        ///< ring buffer positions, wrapping
-    ready_tail,
-    in_flight_count,
-    whole_count,       ///< exposed whole-memory tasks: at most one
-    mails_outstanding,
-    failures_seen,
+    saved_ready_head, ///< ring buffer positions, wrapping
+    saved_ready_tail,
+    saved_in_flight,
+    saved_whole,      ///< exposed whole-memory tasks: at most one
+    saved_pool_live,  ///< pool blocks with live accesses
+    failures_seen,    ///< some body has failed since the engine was made
     control_counters
 };
 static_assert(control_counters <= 16);

@@ -41,7 +41,7 @@ public:
 
 private:
     static constexpr u32 batch = 32;
-    static constexpr u32 watch_rounds = P::team::size() == 1 ? 16 : 256;
+    static constexpr u32 watch_rounds = 64;
 
     SLIPSTREAM_BOTH bool publish(team_type& team)
     {

@@ -63,20 +63,19 @@ public:
 
     SLIPSTREAM_BOTH scheduler(const engine_memory<P>& memory, const control_state<P>& state)
         : m_(memory), s_(state), window_(memory, state), free_(state.free_queue()), decoded_(state.decoded_queue()),
-          retired_(state.retired_queue())
+          retired_(state.retired_queue()), ready_head_(state.counters[saved_ready_head]),
+          ready_tail_(state.counters[saved_ready_tail]), in_flight_(state.counters[saved_in_flight])
     {
     }
 
     /// One round: poll, fence, wake and mail what became ready, and only then the bookkeeping. True when it did anything.
     SLIPSTREAM_BOTH bool step(team_type& team)
     {
-        const bool answers = poll_completions(team);
+        const u32 completed = poll_completions(team);
         const u32 arrived = decoded_.available(team);
-        if (!answers && arrived == 0 && counter(ready_head) == counter(ready_tail)) return false;
-        if (answers) fence(team);
-        u32 completed = 0;
-        if (answers) {
-            completed = take_completions(team);
+        if (completed == 0 && arrived == 0 && ready_head_ == ready_tail_) return false;
+        if (completed != 0) {
+            fence(team);
             SLIPSTREAM_ONE_COPY
             for (u32 i = 0; i < completed; ++i)
                 window_.wake(team, s_.batch[i], [&](u32 first, u32 mask) { make_ready(team, first, mask); });
@@ -89,20 +88,20 @@ public:
                 if (arrived == 0) break;
                 admit(team, arrived);
                 // Tasks that wait are covered by the fence of the step that wakes them.
-                if (!answers && counter(ready_head) != counter(ready_tail)) fence(team);
+                if (completed == 0 && ready_head_ != ready_tail_) fence(team);
             }
             dispatch(team);
         }
-        return answers || arrived != 0;
+        return completed != 0 || arrived != 0;
     }
 
     /// The park command was seen: no new mails from now on.
     SLIPSTREAM_BOTH void stop_dispatch() { parking_ = true; }
 
-    SLIPSTREAM_BOTH bool workers_idle() const { return s_.counters[mails_outstanding] == 0; }
-    SLIPSTREAM_BOTH bool window_empty() const { return s_.counters[in_flight_count] == 0; }
+    SLIPSTREAM_BOTH bool workers_idle() const { return mails_ == 0; }
+    SLIPSTREAM_BOTH bool window_empty() const { return in_flight_ == 0; }
 
-    /// Tells every worker to leave. All must be idle.
+    /// Tells every worker to leave, and saves what lives in registers. All workers must be idle.
     SLIPSTREAM_BOTH void dismiss_workers(team_type& team)
     {
         team.sync();
@@ -112,13 +111,17 @@ public:
             send(w, mail{mail::leave, 0, 0, tag});
         }
         team.sync();
+        if (team.leader()) {
+            s_.counters[saved_ready_head] = ready_head_;
+            s_.counters[saved_ready_tail] = ready_tail_;
+            s_.counters[saved_in_flight] = in_flight_;
+        }
+        window_.save(team);
     }
 
 private:
     static constexpr u32 poll_groups = 5; ///< 160 workers: one worker per SM of the largest chip in one go
     static constexpr u32 admit_batch = 32;
-
-    SLIPSTREAM_BOTH u32& counter(scheduler_counter c) { return s_.counters[c]; }
 
     /// Acquires what the polls of this step saw and releases it to whoever is mailed from now on: completions, and the
     /// records of tasks that ingest has handed over. Stands before the first mail that relies on either.
@@ -129,71 +132,73 @@ private:
         team.sync();
     }
 
-    /// Reads the completion words of all workers; leaves in answered[w] what was read, in changed[] who answered.
-    SLIPSTREAM_BOTH bool poll_completions(team_type& team)
+    /// Reads the completion words of all workers, all loads in flight together, and takes the answers found. Returns how many
+    /// tasks are complete by them: batch[0..n). Touches no data that the answers released: the fence comes after.
+    SLIPSTREAM_BOTH u32 poll_completions(team_type& team)
     {
-        if (counter(mails_outstanding) == 0) return false;
-        u32 changed = 0;
+        if (mails_ == 0) return 0;
+        u32 completed = 0;
+        SLIPSTREAM_ONE_COPY
         for (u32 first = 0; first < m_.n.worker_groups(); first += poll_groups) {
-            u32 masks[poll_groups];
+            u32 changed[poll_groups];
             team.masks32(
-                masks,
+                changed,
                 [&](u32 k) {
                     const u32 w = 32 * first + k;
                     return w < m_.n.workers ? P::load(edge::A5_done, m_.done[w], order::relaxed, scope::device) : 0u;
                 },
                 [&](u32 k, u32 value) {
                     const u32 w = 32 * first + k;
-                    if (w >= m_.n.workers) return false;
+                    if (w >= m_.n.workers || (value >> 1) == (s_.seen[w] & 0x7fffffffu)) return false;
                     s_.answered[w] = value;
-                    return (value >> 1) != (s_.seen[w] & 0x7fffffffu);
+                    if (value & done_failed_bit) s_.counters[failures_seen] = 1; // any lane: they all write the same
+                    return true;
                 });
-            for (u32 i = 0; i < poll_groups && first + i < m_.n.worker_groups(); ++i) {
-                if (team.leader()) s_.changed[first + i] = masks[i];
-                changed |= masks[i];
-            }
+            u32 any = 0;
+            for (u32 i = 0; i < poll_groups; ++i) any |= changed[i];
+            if (any == 0) continue;
+            team.sync();
+            if (team.leader())
+                for (u32 i = 0; i < poll_groups; ++i)
+                    if (first + i < m_.n.worker_groups()) s_.changed[first + i] = changed[i];
+            team.sync();
+            SLIPSTREAM_ONE_COPY
+            for (u32 g = first; g < first + poll_groups && g < m_.n.worker_groups(); ++g)
+                if (const u32 bits = s_.changed[g]; bits != 0) completed = take_completions(team, g, bits, completed);
         }
-        return changed != 0;
+        return completed;
     }
 
-    /// Takes the answers that the poll found; returns how many tasks are complete by them: batch[0..n).
-    SLIPSTREAM_BOTH u32 take_completions(team_type& team)
+    /// Takes the answers of the workers `bits` of group g; appends to batch[] the tasks that are complete by them.
+    SLIPSTREAM_BOTH u32 take_completions(team_type& team, u32 g, u32 bits, u32 completed)
     {
-        u32 completed = 0;
-        u32 answers = 0;
-        team.sync();
         SLIPSTREAM_ONE_COPY
-        for (u32 g = 0; g < m_.n.worker_groups(); ++g)
-            SLIPSTREAM_ONE_COPY
-            for (u32 bits = s_.changed[g]; bits;) {
-                const u32 failed = team.mask32([&](u32 k) { return (bits >> k & 1) && (s_.answered[32 * g + k] & done_failed_bit); });
-                if (failed && team.leader()) counter(failures_seen) = 1;
-                // One-block tasks: a lane each. Otherwise all workers that answered a mail of the same task, together.
-                u32 taken = team.mask32([&](u32 k) { return (bits >> k & 1) && P::get(s_.blocks[answered_slot(32 * g + k)]) == 1; });
-                if (taken != 0) {
-                    for (u32 k = team.rank(); k < 32; k += team.size())
-                        if (taken >> k & 1) s_.batch[completed + popcount(taken & ((1u << k) - 1))] = answered_slot(32 * g + k);
-                    completed += popcount(taken);
-                    last_worker_ = 32 * g + lowest_bit(taken);
-                } else {
-                    const u32 first = 32 * g + lowest_bit(bits);
-                    const u32 slot = answered_slot(first);
-                    taken = team.mask32([&](u32 k) { return (bits >> k & 1) && answered_slot(32 * g + k) == slot; });
-                    last_worker_ = first;
-                    if (take_answers(team, slot, popcount(taken))) {
-                        if (team.leader()) s_.batch[completed] = slot;
-                        ++completed;
-                    }
+        while (bits != 0) {
+            // One-block tasks: a lane each. Otherwise all workers that answered a mail of the same task, together.
+            u32 taken = team.mask32([&](u32 k) { return (bits >> k & 1) && P::get(s_.blocks[answered_slot(32 * g + k)]) == 1; });
+            if (taken != 0) {
+                for (u32 k = team.rank(); k < 32; k += team.size())
+                    if (taken >> k & 1) s_.batch[completed + popcount(taken & ((1u << k) - 1))] = answered_slot(32 * g + k);
+                completed += popcount(taken);
+                last_worker_ = 32 * g + lowest_bit(taken);
+            } else {
+                const u32 first = 32 * g + lowest_bit(bits);
+                const u32 slot = answered_slot(first);
+                taken = team.mask32([&](u32 k) { return (bits >> k & 1) && answered_slot(32 * g + k) == slot; });
+                last_worker_ = first;
+                if (take_answers(team, slot, popcount(taken))) {
+                    if (team.leader()) s_.batch[completed] = slot;
+                    ++completed;
                 }
-                answers += popcount(taken);
-                // A worker that answered two mails since the last look comes round again.
-                const u32 more = team.mask32([&](u32 k) {
-                    const u32 w = 32 * g + k;
-                    return (taken >> k & 1) && (s_.answered[w] >> 1) != (++s_.seen[w] & 0x7fffffffu);
-                });
-                bits = (bits & ~taken) | more;
             }
-        if (team.leader()) counter(mails_outstanding) -= answers;
+            mails_ -= popcount(taken);
+            // A worker that answered two mails since the last look comes round again.
+            const u32 more = team.mask32([&](u32 k) {
+                const u32 w = 32 * g + k;
+                return (taken >> k & 1) && (s_.answered[w] >> 1) != (++s_.seen[w] & 0x7fffffffu);
+            });
+            bits = (bits & ~taken) | more;
+        }
         team.sync();
         return completed;
     }
@@ -209,15 +214,13 @@ private:
         const bool tickets = blocks > m_.n.workers;
         // A ticket worker answers when the counter is used up, or early because of a park: only the counter tells.
         const bool all_drawn = s_.next_block[slot] == blocks || (tickets && tickets_drawn(team, slot) >= blocks);
+        const bool close = all_drawn && s_.next_block[slot] != blocks;
         team.sync();
         if (team.leader()) {
             s_.outstanding[slot] = left;
-            if (all_drawn && s_.next_block[slot] != blocks) {
-                // Nobody else is invited. A task that still invites is always the head of the ready queue (dispatch).
-                s_.next_block[slot] = blocks;
-                ++counter(ready_head);
-            }
+            if (close) s_.next_block[slot] = blocks; // nobody else is invited
         }
+        if (close) ++ready_head_; // a task that still invites is always the head of the ready queue (dispatch)
         team.sync();
         return left == 0 && all_drawn;
     }
@@ -243,7 +246,7 @@ private:
                 const u32 slot = s_.batch[done + k];
                 const u64 id = P::get(s_.task_id[slot]);
                 u32 status = 0;
-                if (counter(failures_seen))
+                if (s_.counters[failures_seen])
                     status = P::load(edge::P4_status, m_.records[slot].status, order::relaxed, scope::device);
                 retired_.put_ahead(k, retired_entry{id & ((u64{1} << 56) - 1), static_cast<u32>(id >> 56), status});
             }
@@ -255,18 +258,15 @@ private:
         for (u32 k = team.rank(); k < count; k += team.size()) free_.put_ahead(k, s_.batch[k]);
         free_.advance(count); // never full: it has room for every slot
         free_.publish(team);
-        if (team.leader()) counter(in_flight_count) -= count;
-        team.sync();
+        in_flight_ -= count;
     }
 
     /// Appends the slots first + bits of mask to the ready queue.
     SLIPSTREAM_BOTH void make_ready(team_type& team, u32 first, u32 mask)
     {
-        const u32 tail = counter(ready_tail);
-        team.sync();
         for (u32 k = team.rank(); k < 32; k += team.size())
-            if (mask >> k & 1) s_.ready[(tail + popcount(mask & ((1u << k) - 1))) & (s_.queue_slots - 1)] = first + k;
-        if (team.leader()) counter(ready_tail) = tail + popcount(mask);
+            if (mask >> k & 1) s_.ready[(ready_tail_ + popcount(mask & ((1u << k) - 1))) & (s_.queue_slots - 1)] = first + k;
+        ready_tail_ += popcount(mask);
         team.sync();
     }
 
@@ -296,14 +296,10 @@ private:
             }
         }
         const u32 ready = (count == 32 ? ~0u : (1u << count) - 1) & ~waiting;
-        const u32 tail = counter(ready_tail);
-        team.sync();
         for (u32 k = team.rank(); k < 32; k += team.size())
-            if (ready >> k & 1) s_.ready[(tail + popcount(ready & ((1u << k) - 1))) & (s_.queue_slots - 1)] = slot_of(k);
-        if (team.leader()) {
-            counter(ready_tail) = tail + popcount(ready);
-            counter(in_flight_count) += count;
-        }
+            if (ready >> k & 1) s_.ready[(ready_tail_ + popcount(ready & ((1u << k) - 1))) & (s_.queue_slots - 1)] = slot_of(k);
+        ready_tail_ += popcount(ready);
+        in_flight_ += count;
         decoded_.skip(count);
         decoded_.release(team);
         team.sync();
@@ -313,30 +309,29 @@ private:
     SLIPSTREAM_BOTH void dispatch(team_type& team)
     {
         SLIPSTREAM_ONE_COPY
-        while (!parking_ && counter(ready_head) != counter(ready_tail)) {
-            const u32 slot = s_.ready[counter(ready_head) & (s_.queue_slots - 1)];
+        while (!parking_ && ready_head_ != ready_tail_) {
+            const u32 slot = s_.ready[ready_head_ & (s_.queue_slots - 1)];
             const u32 blocks = P::get(s_.blocks[slot]);
             if (blocks == 1) {
                 if (deal_singles(team) == 0) break;
                 continue;
             }
-            if (blocks > m_.n.workers)
-                invite(team, slot);
-            else
-                deal(team, slot, blocks);
-            // A ticket task stays at the head, inviting workers as they fall idle, until its tickets are drawn.
-            if (s_.next_block[slot] != blocks) break;
-            team.sync();
-            if (team.leader()) ++counter(ready_head);
-            team.sync();
+            const u32 dealt = s_.next_block[slot];
+            if (blocks > m_.n.workers) {
+                // A ticket task stays at the head, inviting workers as they fall idle, until its tickets are drawn.
+                if (dealt == 0) invite(team, slot);
+                break;
+            }
+            if (dealt + deal(team, slot, dealt, blocks) != blocks) break;
+            ++ready_head_;
         }
     }
 
     /// Mails the one-block tasks at the head of the ready queue, a lane a task. Returns how many.
     SLIPSTREAM_BOTH u32 deal_singles(team_type& team)
     {
-        const u32 head = counter(ready_head);
-        const u32 ready_count = counter(ready_tail) - head;
+        const u32 head = ready_head_;
+        const u32 ready_count = ready_tail_ - head;
         const u32 ones = team.mask32([&](u32 k) {
             return k < ready_count && P::get(s_.blocks[s_.ready[(head + k) & (s_.queue_slots - 1)]]) == 1;
         });
@@ -346,6 +341,7 @@ private:
         if (run == 1 && last_worker_ < m_.n.workers && s_.sent[last_worker_] == s_.seen[last_worker_]) {
             team.sync();
             if (team.leader()) post_single(last_worker_, head);
+            team.sync();
             mailed = 1;
         }
         SLIPSTREAM_ONE_COPY
@@ -361,12 +357,8 @@ private:
                 team.sync();
                 mailed += popcount(takers);
             }
-        team.sync();
-        if (team.leader()) {
-            counter(ready_head) = head + mailed;
-            counter(mails_outstanding) += mailed;
-        }
-        team.sync();
+        ready_head_ = head + mailed;
+        mails_ += mailed;
         return mailed;
     }
 
@@ -378,15 +370,15 @@ private:
         post(w, slot, 0, false);
     }
 
-    /// Mails the blocks of one task: to idle workers, then (nobody idle) to mailboxes with room.
-    SLIPSTREAM_BOTH void deal(team_type& team, u32 slot, u32 blocks)
+    /// Mails blocks [dealt, blocks) of one task: to idle workers, then (nobody idle) to mailboxes with room. Returns how many.
+    SLIPSTREAM_BOTH u32 deal(team_type& team, u32 slot, u32 dealt, u32 blocks)
     {
         u32 mailed = 0;
         SLIPSTREAM_ONE_COPY
         for (u32 depth = 0; depth < mailbox_depth; ++depth) {
             SLIPSTREAM_ONE_COPY
-            for (u32 g = 0; g < m_.n.worker_groups() && s_next(slot, mailed) < blocks; ++g) {
-                const u32 first = s_next(slot, mailed);
+            for (u32 g = 0; g < m_.n.worker_groups() && dealt + mailed < blocks; ++g) {
+                const u32 first = dealt + mailed;
                 const u32 takers = lowest_bits(team.mask32([&](u32 k) {
                     const u32 w = 32 * g + k;
                     return w < m_.n.workers && s_.sent[w] - s_.seen[w] == depth;
@@ -397,7 +389,15 @@ private:
                 mailed += popcount(takers);
             }
         }
-        account(team, slot, mailed);
+        if (mailed != 0) {
+            if (team.leader()) {
+                s_.next_block[slot] = dealt + mailed;
+                s_.outstanding[slot] += mailed;
+            }
+            mails_ += mailed;
+            team.sync();
+        }
+        return mailed;
     }
 
     /// The lowest `count` set bits of a mask.
@@ -407,12 +407,9 @@ private:
         return mask;
     }
 
-    SLIPSTREAM_BOTH u32 s_next(u32 slot, u32 mailed) const { return s_.next_block[slot] + mailed; }
-
-    /// Invites idle workers to draw tickets; at most one for each block.
+    /// Invites idle workers to draw tickets.
     SLIPSTREAM_BOTH void invite(team_type& team, u32 slot)
     {
-        if (s_.next_block[slot] != 0) return; // all tickets are drawn
         u32 mailed = 0;
         SLIPSTREAM_ONE_COPY
         for (u32 g = 0; g < m_.n.worker_groups(); ++g) {
@@ -425,25 +422,9 @@ private:
             team.sync();
             mailed += popcount(takers);
         }
-        if (mailed != 0) {
-            team.sync();
-            if (team.leader()) {
-                s_.outstanding[slot] += mailed;
-                counter(mails_outstanding) += mailed;
-            }
-            team.sync();
-        }
-    }
-
-    SLIPSTREAM_BOTH void account(team_type& team, u32 slot, u32 mailed)
-    {
         if (mailed == 0) return;
-        team.sync();
-        if (team.leader()) {
-            s_.next_block[slot] += mailed;
-            s_.outstanding[slot] += mailed;
-            counter(mails_outstanding) += mailed;
-        }
+        if (team.leader()) s_.outstanding[slot] += mailed;
+        mails_ += mailed;
         team.sync();
     }
 
@@ -480,6 +461,11 @@ private:
     queue_producer<P, retired_entry, edge::R6_retired, edge::A6_notified> retired_;
     u32 last_worker_ = ~0u;
     bool parking_ = false;
+    // Equal on all lanes; kept in registers while the role runs, saved at park (when no mail is out).
+    u32 ready_head_;
+    u32 ready_tail_;
+    u32 in_flight_;
+    u32 mails_ = 0; ///< mails not yet answered
 };
 
 } // namespace slipstream::device

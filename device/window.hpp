@@ -21,10 +21,24 @@ class window {
 public:
     using team_type = typename P::team;
 
-    SLIPSTREAM_BOTH window(const engine_memory<P>& memory, const control_state<P>& state) : m_(memory), s_(state) {}
+    SLIPSTREAM_BOTH window(const engine_memory<P>& memory, const control_state<P>& state)
+        : m_(memory), s_(state), whole_(state.counters[saved_whole]),
+          pool_live_(state.counters[saved_pool_live])
+    {
+    }
+
+    /// Saves what lives in registers, before a park.
+    SLIPSTREAM_BOTH void save(team_type& team)
+    {
+        if (team.leader()) {
+            s_.counters[saved_whole] = whole_;
+            s_.counters[saved_pool_live] = pool_live_;
+        }
+        team.sync();
+    }
 
     /// True when a task without accesses need not be compared: nothing exposed orders it.
-    SLIPSTREAM_BOTH bool nothing_whole() const { return s_.counters[whole_count] == 0; }
+    SLIPSTREAM_BOTH bool nothing_whole() const { return whole_ == 0; }
 
     /// Takes in tasks that declare no access while nothing_whole(): slot_of(k), k < count. None of them waits.
     template <class SlotOf>
@@ -47,12 +61,15 @@ public:
         const u32 entries = counts & 0xffff;
         const bool whole = (counts >> 16 & abi::flag_whole_memory) != 0;
         const u32 groups = m_.n.groups();
+        bool waits = false;
+        u32 inline_live = 0;
         // found[] is all zero between admissions (link() clears it). An earlier whole-memory task still in flight is in the
         // way of everybody; a new one waits for all exposed tasks.
-        if (whole || s_.counters[whole_count] != 0) {
+        if (whole || whole_ != 0) {
             team.sync();
             for (u32 g = team.rank(); g < groups; g += team.size()) s_.found[g] = mark_word(whole ? mark_exposed : mark_whole, g);
             team.sync();
+            waits = true;
         }
         if (!whole) {
             // Four accesses at a time: first the inline ones, then those in pool blocks.
@@ -61,18 +78,18 @@ public:
             for (u32 done = 0; done < entries; done += inline_accesses) {
                 const u32 at = (done - inline_accesses) % pool_block_entries;
                 if (done == inline_accesses) block = P::get(s_.first_block[slot]);
-                else if (done > inline_accesses && at == 0) block = P::get(m_.pool[block].next);
+                else if (done > inline_accesses && at == 0) block = P::get(s_.pool_next[block]);
                 probe mine;
                 for (u32 i = 0; i < inline_accesses; ++i)
-                    mine.set(i, done + i >= entries ? abi::access_entry{0, 0}
-                                : done == 0         ? P::get(s_.accesses[i * m_.n.window + slot])
-                                                    : P::get(m_.pool[block].entries[at + i]));
-                if (mine.after) find_after(team, mine);
-                if (mine.memory) compare(team, mine);
+                    if (done + i < entries)
+                        mine.add(i, done == 0 ? P::get(s_.accesses[i * m_.n.window + slot]) : P::get(pool_entries(block)[at + i]));
+                if (done == 0) inline_live = mine.memory_mask;
+                if (mine.after) waits |= find_after(team, mine);
+                if (mine.memory_mask) waits |= compare(team, mine);
             }
         }
-        const u32 pending = link(team, slot);
-        insert(team, slot, entries, whole);
+        const u32 pending = waits ? link(team, slot) : 0;
+        insert(team, slot, entries, whole, inline_live);
         return pending;
     }
 
@@ -105,10 +122,14 @@ public:
         for (u32 k = 0; k < count; ++k) {
             const u32 slot = slot_of(k);
             const u32 bit = 1u << slot % 32;
-            for (u32 m = team.rank(); m < mark_count; m += team.size()) {
-                u32& word = s_.marks[m * m_.n.groups() + slot / 32];
-                if (m == mark_whole && (word & bit)) s_.counters[whole_count] = 0;
-                word &= ~bit;
+            if (whole_ != 0 && (mark_word(mark_whole, slot / 32) & bit)) whole_ = 0;
+            if (whole_ != 0 || k == 0) team.sync(); // the word just read may be changed below
+            for (u32 m = team.rank(); m < mark_count; m += team.size()) s_.marks[m * m_.n.groups() + slot / 32] &= ~bit;
+            for (u32 block = P::get(s_.first_block[slot]); block != no_block; block = P::get(s_.pool_next[block])) {
+                if (s_.pool_live[block] == 0) continue;
+                --pool_live_;
+                team.sync();
+                if (team.leader()) s_.pool_live[block] = 0;
             }
         }
         team.sync();
@@ -118,36 +139,43 @@ private:
     /// Four accesses of the task being admitted, taken apart once: the loop over old accesses is a dozen instructions a pair,
     /// and instructions are what a single warp is short of (about five cycles each).
     struct probe {
-        abi::access_entry entry[inline_accesses];
-        u64 lo[inline_accesses];
-        u64 hi[inline_accesses]; ///< 0: takes no part
-        bool writes[inline_accesses];
-        bool memory = false;
+        abi::access_entry entry[inline_accesses] = {};
+        u64 lo[inline_accesses] = {};
+        u64 hi[inline_accesses] = {}; ///< 0: takes no part
+        u64 lo_min = ~u64{0}; ///< all four lie in [lo_min, hi_max)
+        u64 hi_max = 0;
+        u32 memory_mask = 0;          ///< bit i: entry i is memory
+        u32 write_mask = 0;
         bool after = false;
         bool rects = false;
 
-        SLIPSTREAM_BOTH void set(u32 i, const abi::access_entry& e)
+        SLIPSTREAM_BOTH void add(u32 i, const abi::access_entry& e)
         {
             entry[i] = e;
-            const bool is_memory = e.is_memory();
+            if (!e.is_memory()) {
+                after |= e.kind() == abi::entry_kind::after;
+                return;
+            }
             lo[i] = e.begin();
-            hi[i] = is_memory ? e.end() : 0;
-            writes[i] = e.writes();
-            memory |= is_memory;
-            after |= e.kind() == abi::entry_kind::after;
+            hi[i] = e.end();
+            lo_min = lo[i] < lo_min ? lo[i] : lo_min;
+            hi_max = hi[i] > hi_max ? hi[i] : hi_max;
+            memory_mask |= 1u << i;
+            if (e.writes()) write_mask |= 1u << i;
             rects |= e.kind() == abi::entry_kind::rect;
         }
 
         /// Must the task wait for one that made the access `old`?
         SLIPSTREAM_BOTH bool conflicts(const abi::access_entry& old) const
         {
-            if (rects || old.kind() == abi::entry_kind::rect) return conflicts_exactly(old);
             const u64 old_lo = old.begin();
-            const u64 old_hi = old_lo + old.tail;
-            const bool old_writes = old.writes();
+            const u64 old_hi = old.end();
+            if (!(old_lo < hi_max && lo_min < old_hi)) return false;
+            if (rects || old.kind() == abi::entry_kind::rect) return conflicts_exactly(old);
+            const u32 relevant = old.writes() ? memory_mask : write_mask;
             bool any = false;
             for (u32 i = 0; i < inline_accesses; ++i)
-                any |= old_lo < hi[i] && lo[i] < old_hi && (old_writes || writes[i]);
+                if (memory_mask >> i) any |= (relevant >> i & 1) && old_lo < hi[i] && lo[i] < old_hi;
             return any;
         }
         SLIPSTREAM_BOTH bool conflicts_exactly(const abi::access_entry& old) const
@@ -165,15 +193,18 @@ private:
         SLIPSTREAM_BOTH bool covers(const abi::access_entry& old) const
         {
             bool any = false;
-            for (u32 i = 0; i < inline_accesses; ++i) any |= writes[i] && hi[i] != 0 && abi::covers(entry[i], old);
+            for (u32 i = 0; i < inline_accesses; ++i)
+                if (write_mask >> i) any |= (write_mask >> i & 1) && abi::covers(entry[i], old);
             return any;
         }
     };
 
-    /// Marks in found[] every in-flight task that conflicts with one of the accesses, and supersedes what they cover.
-    SLIPSTREAM_BOTH void compare(team_type& team, const probe& mine)
+    /// Marks in found[] every in-flight task that conflicts with one of the accesses, and supersedes what they cover. False:
+    /// there was none.
+    SLIPSTREAM_BOTH bool compare(team_type& team, const probe& mine)
     {
         const u32 groups = m_.n.groups();
+        bool found = false;
         // The live words of all four inline accesses lie one behind the other: one look finds those that are not 0.
         u32* const live_words = s_.marks + mark_live * groups;
         for_each_set(team, live_words, inline_accesses * groups, [&](u32 word) {
@@ -184,6 +215,7 @@ private:
                 return P::get(s_.accesses[i * m_.n.window + 32 * g + k]);
             });
             if (r.hit == 0) return;
+            found = true;
             team.sync();
             if (team.leader()) {
                 s_.found[g] |= r.hit;
@@ -191,10 +223,18 @@ private:
             }
             team.sync();
         });
-        for_each_set(team, s_.marks + mark_pooled * groups, groups, [&](u32 g) {
-            for (u32 bits = mark_word(mark_pooled, g); bits; bits &= bits - 1)
-                compare_pool(team, 32 * g + lowest_bit(bits), mine);
-        });
+        // Pool blocks, 32 at a time: a block is looked into only when its box meets the box of the new accesses.
+        SLIPSTREAM_ONE_COPY
+        for (u32 first = 0; pool_live_ != 0 && first < m_.n.pool_blocks; first += 32)
+            SLIPSTREAM_ONE_COPY
+            for (u32 bits = team.mask32([&](u32 k) {
+                     if (first + k >= m_.n.pool_blocks || s_.pool_live[first + k] == 0) return false;
+                     const address_box box = P::get(s_.pool_box[first + k]);
+                     return box.lo < mine.hi_max && mine.lo_min < box.hi;
+                 });
+                 bits; bits &= bits - 1)
+                found |= compare_block(team, first + lowest_bit(bits), mine);
+        return found;
     }
 
     SLIPSTREAM_BOTH u32 mark_word(u32 m, u32 g) const { return s_.marks[m * m_.n.groups() + g]; }
@@ -211,21 +251,24 @@ private:
                 visit(first + lowest_bit(bits));
     }
 
-    SLIPSTREAM_BOTH void compare_pool(team_type& team, u32 old, const probe& mine)
+    SLIPSTREAM_BOTH bool compare_block(team_type& team, u32 block, const probe& mine)
     {
-        for (u32 block = P::get(s_.first_block[old]); block != no_block; block = P::get(m_.pool[block].next)) {
-            const u32 live = s_.pool_live[block];
-            if (live == 0) continue;
-            const test_result r = test(team, live, mine, [&](u32 k) { return P::get(m_.pool[block].entries[k]); });
-            if (r.hit == 0) continue;
-            team.sync();
-            if (team.leader()) {
-                s_.found[old / 32] |= 1u << old % 32;
-                s_.pool_live[block] = live & ~r.covered;
-            }
-            team.sync();
+        const u32 live = s_.pool_live[block];
+        const auto* const entries = pool_entries(block);
+        const test_result r = test(team, live, mine, [&](u32 k) { return P::get(entries[k]); });
+        if (r.hit == 0) return false;
+        const u32 owner = P::get(s_.pool_owner[block]);
+        team.sync();
+        if (team.leader()) {
+            s_.found[owner / 32] |= 1u << owner % 32;
+            s_.pool_live[block] = live & ~r.covered;
         }
+        if ((live & ~r.covered) == 0) --pool_live_;
+        team.sync();
+        return true;
     }
+
+    SLIPSTREAM_BOTH auto* pool_entries(u32 block) const { return s_.pool_entries(block); }
 
     struct test_result {
         u32 hit;
@@ -242,25 +285,30 @@ private:
         return {hit, covered};
     }
 
-    SLIPSTREAM_BOTH void find_after(team_type& team, const probe& mine)
+    SLIPSTREAM_BOTH bool find_after(team_type& team, const probe& mine)
     {
+        bool found = false;
         for (u32 i = 0; i < inline_accesses; ++i)
-            if (mine.entry[i].kind() == abi::entry_kind::after) find_id(team, mine.entry[i]);
+            if (mine.entry[i].kind() == abi::entry_kind::after) found |= find_id(team, mine.entry[i]);
+        return found;
     }
 
     /// The in-flight task with this id, if it is still in flight; ingest's gate made sure that it was admitted.
-    SLIPSTREAM_BOTH void find_id(team_type& team, const abi::access_entry& after)
+    SLIPSTREAM_BOTH bool find_id(team_type& team, const abi::access_entry& after)
     {
+        bool found = false;
         const u64 id = static_cast<u64>(after.after_ring()) << 56 | after.after_position();
         for_each_set(team, s_.marks + mark_in_flight * m_.n.groups(), m_.n.groups(), [&](u32 g) {
             const u32 candidates = mark_word(mark_in_flight, g);
             const u32 hit
                 = team.mask32([&](u32 k) { return (candidates >> k & 1) && P::get(s_.task_id[32 * g + k]) == id; });
             if (hit == 0) return;
+            found = true;
             team.sync();
             if (team.leader()) s_.found[g] |= hit;
             team.sync();
         });
+        return found;
     }
 
     /// Enters the new task into the successor row of each task in found[], and clears found[].
@@ -284,7 +332,7 @@ private:
         return pending;
     }
 
-    SLIPSTREAM_BOTH void insert(team_type& team, u32 slot, u32 entries, bool whole)
+    SLIPSTREAM_BOTH void insert(team_type& team, u32 slot, u32 entries, bool whole, u32 inline_live)
     {
         const u32 groups = m_.n.groups();
         const u32 g = slot / 32;
@@ -296,30 +344,31 @@ private:
                 const u32 m = k / groups;
                 if (m != mark_in_flight && m != mark_awaited) s_.marks[k] = 0;
             }
+            for (u32 b = team.rank(); b < m_.n.pool_blocks; b += team.size()) s_.pool_live[b] = 0;
             team.sync();
-            if (team.leader()) s_.counters[whole_count] = 1;
+            pool_live_ = 0;
+            whole_ = 1;
         }
-        for (u32 m = team.rank(); m < mark_count; m += team.size()) {
-            bool set = false;
-            if (m == mark_in_flight || m == mark_exposed) set = true;
-            else if (m == mark_whole) set = whole;
-            else if (m == mark_pooled) set = !whole && entries > inline_accesses;
-            else if (m >= mark_live && m - mark_live < entries)
-                set = !whole && P::get(s_.accesses[(m - mark_live) * m_.n.window + slot]).is_memory();
-            if (set) s_.marks[m * groups + g] |= bit;
-        }
+        const u32 set = 1u << mark_in_flight | 1u << mark_exposed | (whole ? 1u << mark_whole : inline_live << mark_live);
+        for (u32 m = team.rank(); m < mark_count; m += team.size())
+            if (set >> m & 1) s_.marks[m * groups + g] |= bit;
         u32 block = whole || entries <= inline_accesses ? no_block : P::get(s_.first_block[slot]);
         for (u32 done = inline_accesses; done < entries && block != no_block; done += pool_block_entries) {
             const u32 left = entries - done;
-            const u32 live = team.mask32([&](u32 k) { return k < left && P::get(m_.pool[block].entries[k]).is_memory(); });
+            const auto* const held = pool_entries(block);
+            const u32 live = team.mask32([&](u32 k) { return k < left && P::get(held[k]).is_memory(); });
             if (team.leader()) s_.pool_live[block] = live;
-            block = P::get(m_.pool[block].next);
+            if (live != 0) ++pool_live_;
+            block = P::get(s_.pool_next[block]);
         }
         team.sync();
     }
 
     const engine_memory<P>& m_;
     const control_state<P>& s_;
+    // Equal on all lanes.
+    u32 whole_;     ///< exposed whole-memory tasks: at most one
+    u32 pool_live_; ///< pool blocks with live accesses
 };
 
 } // namespace slipstream::device
