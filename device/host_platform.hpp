@@ -24,6 +24,7 @@ struct host_platform {
     template <class T> using word = abi::word<T>;
     template <class T> using cell = abi::cell<T>;
     using chunk_word = abi::chunk_word;
+    static constexpr u32 look_around = 16;
 
     static constexpr std::memory_order std_order(order o)
     {

@@ -175,6 +175,7 @@ private:
         rp.scalars_left = h.scalars;
         rp.entry = rp.member = rp.scalar = 0;
         rp.type = h.type;
+        rp.flags = h.flags;
         rp.last_block = chain;
         if (team.leader()) {
             task_record<P>& record = m_.records[slot];
@@ -330,8 +331,10 @@ private:
         ++rp.member;
     }
 
-    SLIPSTREAM_BOTH void store_entry(team_type& team, ring_progress& rp, const abi::access_entry& entry)
+    SLIPSTREAM_BOTH void store_entry(team_type& team, ring_progress& rp, const abi::access_entry& declared)
     {
+        const bool ignored = (rp.flags & abi::flag_no_access) != 0 && declared.is_memory();
+        const abi::access_entry entry = ignored ? abi::access_entry{0, 0} : declared;
         if (rp.entry < inline_accesses) {
             if (team.leader()) P::set(s_.accesses[rp.entry * m_.n.window + rp.slot], entry);
         } else {

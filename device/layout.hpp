@@ -43,6 +43,23 @@ inline constexpr u32 failures_kept = 1024;
 inline constexpr u32 no_slot = 0xffff;
 inline constexpr u32 no_block = 0xffffffff;
 
+/// One failed task, for the host. The tag tells a record from the one of a lap before: no counter has to be ordered with it.
+struct failure_record {
+    u64 position;
+    u32 ring;
+    u32 status;
+    u32 tag; ///< number of the failure, from 1 on
+
+    SLIPSTREAM_BOTH abi::chunk encode() const
+    {
+        return {{static_cast<u32>(position), static_cast<u32>(position >> 32) | ring << 24, status, tag}};
+    }
+    SLIPSTREAM_BOTH static failure_record decode(const abi::chunk& c)
+    {
+        return {c.w[0] | static_cast<u64>(c.w[1] & 0xffffff) << 32, c.w[1] >> 24, c.w[2], c.w[3]};
+    }
+};
+
 /// Where the host tells the kernel what to do. One 128-byte line per direction.
 enum class command : u32 {
     run = 0,
@@ -55,8 +72,7 @@ template <class P>
 struct host_page {
     alignas(abi::line_bytes) typename P::template word<u32> command_word;
     alignas(abi::line_bytes) typename P::template word<u32> heartbeat;
-    typename P::template word<u32> failure_count; ///< failures ever; the last failures_kept are in failures[]
-    typename P::chunk_word failures[failures_kept];
+    typename P::chunk_word failures[failures_kept]; ///< the last ones; see failure_record
 };
 
 /// What one ring's submitter reads, a line for each word.
@@ -170,6 +186,8 @@ struct ring_progress {
     u32 type;
     u32 last_block;
     u32 ring;
+    u32 flags;     ///< message_flags
+    u32 reserved;
 };
 
 // The control block's own memory as a list: field, type, where it lies, how many. One list makes the offsets (host) and the
@@ -326,6 +344,7 @@ enum scheduler_counter : u32 {
     saved_in_flight,
     saved_whole,      ///< exposed whole-memory tasks: at most one
     saved_pool_live,  ///< pool blocks with live accesses
+    saved_failures,   ///< failure records ever written (notifier)
     failures_seen,    ///< some body has failed since the engine was made
     control_counters
 };

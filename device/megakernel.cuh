@@ -139,8 +139,9 @@ __device__ inline void run_control(const kernel_arguments<cuda_platform>& args)
     copy_words(args.near_saved, dynamic_shared, args.offsets.near_bytes);
 }
 
-template <class List, u32 Threads>
-__global__ void __launch_bounds__(Threads, 1) megakernel(const __grid_constant__ kernel_arguments<cuda_platform> args)
+/// `PerSm` blocks of it fit on an SM: with one, the control roles may use twice the registers and do not spill.
+template <class List, u32 Threads, u32 PerSm>
+__global__ void __launch_bounds__(Threads, PerSm) megakernel(const __grid_constant__ kernel_arguments<cuda_platform> args)
 {
     static_assert(Threads >= 96 && Threads % 32 == 0, "the control block needs three warps");
     if (blockIdx.x == 0)

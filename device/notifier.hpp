@@ -35,13 +35,12 @@ public:
     {
         const bool published = publish(team);
         // A look at the command word is a bus round trip; a park may wait for a few dozen microseconds.
-        if (rounds_++ % watch_rounds == 0) watch(team);
+        if (rounds_++ % P::look_around == 0) watch(team);
         return published;
     }
 
 private:
     static constexpr u32 batch = 32;
-    static constexpr u32 watch_rounds = 64;
 
     SLIPSTREAM_BOTH bool publish(team_type& team)
     {
@@ -87,11 +86,9 @@ private:
         for (u32 i = 0; i < count; ++i) {
             const retired_entry entry = retired_.peek(i);
             if (entry.status == 0) continue;
-            const u32 n = P::load(edge::P5_self, m_.page->failure_count, order::relaxed, scope::system);
+            const u32 n = s_.counters[saved_failures]++;
             P::store(edge::R7_failure, m_.page->failures[n % failures_kept],
-                     abi::chunk{{static_cast<u32>(entry.position), static_cast<u32>(entry.position >> 32), entry.ring, entry.status}},
-                     order::relaxed, scope::system);
-            P::store(edge::R7_failure, m_.page->failure_count, n + 1, order::relaxed, scope::system);
+                     failure_record{entry.position, entry.ring, entry.status, n + 1}.encode(), order::relaxed, scope::system);
         }
     }
 

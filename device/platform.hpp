@@ -1,19 +1,23 @@
 // What a Platform is: the small set of operations every shared-state algorithm of Slipstream is written over.
 //
 // A Platform P provides
-//   P::word<T>, P::chunk_word, P::cell<T>   storage (abi::word / abi::chunk_word / abi::cell outside the model)
+//   P::word<T>, P::chunk_word, P::cell<T>   storage (abi::word / abi::chunk_word / abi::cell outside the model);
+//                                            all-zero memory is a valid initial state
 //   P::load (edge, word, order, scope)      relaxed or acquire
 //   P::store(edge, word, value, order, scope)   relaxed or release
 //   P::fetch_add(edge, word, value, order, scope)
 //   P::load / P::store of a chunk_word      one 16-byte access, never torn
 //   P::fence(edge, order, scope)            acquire, release or acq_rel
 //   P::get(cell) / P::set(cell, value)      plain access: must be ordered by an edge (the model reports a race if not)
+//   P::look_around                       rounds between two looks at what rarely changes (command word, abort): looking costs
+//                                        a bus round trip on the GPU, nothing in the model
 //   P::pause(attempt)                       one step of a wait strategy; every loop around it has a stop check
 //   P::clock_ns()                           monotonic nanoseconds
 //   P::team                                 the lanes that run one role together (below)
 //
 // A team runs its role in single-program fashion: all lanes execute the same control flow, values that steer it are equal
 // on all lanes. Loops over data are written `for (i = rank; i < n; i += size)`. Collective operations:
+//   a team is default constructible
 //   rank() size() leader()
 //   sync()                  lanes wait for each other; writes before it are visible to the team after it
 //   mask32(pred)            bit k = pred(k), k = 0..31, the same mask on every lane; a collective, implies sync()

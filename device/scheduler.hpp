@@ -30,7 +30,7 @@ struct mail {
     u32 slot_and_type; ///< window slot | type << 16, or mail_leave
     u32 block;
     u32 identity;      ///< low 27 bits of the position | ring << 27 (4 bits) | tickets << 31
-    u32 tag;           ///< mails ever sent to this worker, this one included
+    u32 tag;           ///< number_bit | mails ever sent to this worker, this one included (31 bits); 0: no mail
 
     SLIPSTREAM_BOTH static mail make(u32 slot, u32 type, u64 task_id, u32 block, bool tickets, u32 tag)
     {
@@ -45,6 +45,7 @@ struct mail {
     SLIPSTREAM_BOTH static mail decode(const abi::chunk& c) { return {c.w[0], c.w[1], c.w[2], c.w[3]}; }
 
     static constexpr u32 leave = 0xffffffff;
+    static constexpr u32 number_bit = 1u << 31; ///< keeps a tag from being 0 when the count wraps
 };
 static_assert(rings_max <= 16 && window_slots_max <= 0x10000);
 
@@ -108,7 +109,7 @@ public:
         for (u32 w = team.rank(); w < m_.n.workers; w += team.size()) {
             const u32 tag = ++s_.sent[w];
             s_.seen[w] = tag; // a worker's last answer is not awaited: the kernel's end is
-            send(w, mail{mail::leave, 0, 0, tag});
+            send(w, mail{mail::leave, 0, 0, mail::number_bit | tag});
         }
         team.sync();
         if (team.leader()) {
@@ -434,7 +435,7 @@ private:
         const u32 before = s_.sent[w];
         s_.mailed[w * mailbox_depth + before % mailbox_depth] = slot;
         s_.sent[w] = before + 1;
-        send(w, mail::make(slot, P::get(s_.type[slot]), P::get(s_.task_id[slot]), block, tickets, before + 1));
+        send(w, mail::make(slot, P::get(s_.type[slot]), P::get(s_.task_id[slot]), block, tickets, mail::number_bit | (before + 1)));
     }
 
     SLIPSTREAM_BOTH void send(u32 w, const mail& letter)

@@ -48,11 +48,11 @@ public:
             const auto& box = m_.mailboxes[worker_].mail[expected % mailbox_depth];
             const mail letter = mail::decode(lone ? P::load(edge::A4_mail, box, order::acquire, scope::device)
                                                   : P::load(edge::A4_mail, box, order::relaxed, scope::device));
-            if ((letter.tag & 0x7fffffffu) == expected && letter.tag != 0) {
+            if (letter.tag == (mail::number_bit | expected)) {
                 if (!lone) P::fence(edge::A4_mail_fence, order::acquire, scope::device);
                 return letter;
             }
-            if (attempt % 64 == 63
+            if (attempt % (4 * P::look_around) == 4 * P::look_around - 1
                 && P::load(edge::P1_stop, *m_.stop, order::relaxed, scope::device) == static_cast<u32>(stop_level::abort))
                 return mail{mail::leave, 0, 0, 0};
             P::pause(attempt);

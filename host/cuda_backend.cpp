@@ -22,8 +22,9 @@ public:
         check(cudaGetDeviceProperties(&properties_, ordinal), "cudaGetDeviceProperties");
         if (!properties_.cooperativeLaunch)
             throw device_error(std::string(properties_.name) + " has no cooperative launch; use --device host");
-        if (configuration.workers_per_sm < 1 || configuration.workers_per_sm > 8)
-            throw config_error("workers_per_sm must be 1 to 8");
+        if (configuration.workers_per_sm < 1 || configuration.workers_per_sm > workers_per_sm_max)
+            throw config_error("workers_per_sm = " + std::to_string(configuration.workers_per_sm) + ": must be 1 or 2");
+        megakernel_ = image_.megakernel[configuration.workers_per_sm - 1];
         const auto sms = static_cast<u32>(properties_.multiProcessorCount);
         if (configuration.sms_left_free + 2 > sms)
             throw config_error("sms_left_free = " + std::to_string(configuration.sms_left_free) + ": this GPU has "
@@ -86,10 +87,10 @@ public:
     void prepare(std::size_t near_bytes) override
     {
         shared_ = static_cast<u32>(std::max<std::size_t>(near_bytes, image_.shared_bytes));
-        check(cudaFuncSetAttribute(image_.megakernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_)),
+        check(cudaFuncSetAttribute(megakernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_)),
               "cudaFuncSetAttribute (shared memory of the megakernel)");
         int fit = 0;
-        check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, image_.megakernel, static_cast<int>(image_.threads), shared_),
+        check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, megakernel_, static_cast<int>(image_.threads), shared_),
               "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
         if (static_cast<u32>(fit) < per_sm_)
             throw config_error("workers_per_sm = " + std::to_string(per_sm_) + ", but only " + std::to_string(fit)
@@ -102,7 +103,7 @@ public:
         host_arguments copy = arguments;
         void* parameters[] = {&copy};
         check(cudaSetDevice(device_), "cudaSetDevice");
-        check(cudaLaunchCooperativeKernel(image_.megakernel, dim3(blocks_), dim3(image_.threads), parameters, shared_, stream_),
+        check(cudaLaunchCooperativeKernel(megakernel_, dim3(blocks_), dim3(image_.threads), parameters, shared_, stream_),
               "launch of the megakernel");
         launched_ = true;
     }
@@ -119,6 +120,7 @@ public:
 
 private:
     cuda_image image_;
+    const void* megakernel_ = nullptr;
     int device_;
     cudaDeviceProp properties_{};
     cudaStream_t stream_ = nullptr;

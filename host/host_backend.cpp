@@ -90,8 +90,10 @@ private:
         for (u32 attempt = 0; n != round_result::finished;) {
             if (i != round_result::finished) i = ingest.round(team);
             if (s != round_result::finished) s = scheduler.round(team);
-            n = notifier.round(team);
-            const bool busy = i == round_result::busy || s == round_result::busy || n == round_result::busy;
+            // Until its queue is empty: on this thread nobody else empties it while the scheduler waits for room.
+            bool notified = false;
+            while ((n = notifier.round(team)) == round_result::busy) notified = true;
+            const bool busy = notified || i == round_result::busy || s == round_result::busy;
             attempt = busy ? 0 : attempt + 1;
             if (attempt) P::pause(attempt);
         }

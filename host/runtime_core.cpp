@@ -228,25 +228,34 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
                            + " unfinished tasks by `after`; submit a marker in between or raise accesses_max");
     const u32 entries = after_count + layout.members + (extras ? static_cast<u32>(options.accesses.size()) : 0);
 
+    u32 words[abi::task_words_max] = {}; // the struct's size need not be a multiple of four
+    if (layout.words != 0) std::memcpy(words, task, layout.bytes);
+    for (u32 k = 0; k < layout.members; ++k)
+        if ((layout.rect_mask >> k & 1) && words[layout.member_offset[k] + 4] > 1 && (words[layout.member_offset[k] + 3] & 0xff) != 0)
+            throw config_error("the rows of a 2-D member must be shorter than 4 GiB: split it, or use a 1-D member");
+
     // Back-pressure: the span of unfinished submissions first, then (for try) the ring.
     const auto in_span = [&] {
         if (r.next < r.low_water_seen + device::completion_span) return true;
         r.low_water_seen = P::load(edge::A7_low_water, memory_.ring_pages[index].low_water, order::acquire, scope::system);
         return r.next < r.low_water_seen + device::completion_span;
     };
-    if (!may_block) {
-        const u64 chunks = 1 + 2ull * entries + (layout.scalars + 2) / 3; // at most
-        if (!in_span() || !r.writer.has_room((chunks + abi::slot_chunks - 1) / abi::slot_chunks)) return submit_status::full;
-    }
+    const u64 chunks = 1 + 2ull * entries + (layout.scalars + 2) / 3; // at most
+    const bool fits = (may_block && !config_.batch) || r.writer.has_room((chunks + abi::slot_chunks - 1) / abi::slot_chunks);
+    if (!may_block && !(fits && in_span())) return submit_status::full;
+    if (!fits || (config_.batch && !in_span()))
+        throw config_error("batch mode: the ring of " + std::to_string(config_.ring_slots)
+                           + " slots is full; raise config::ring_slots so that the whole batch fits, or call run_batch() in between");
     for (u32 attempt = 0; !in_span(); ++attempt) {
         throw_if_dead();
         P::pause(attempt);
     }
 
+    // A message longer than its ring needs the kernel before it is whole: the service thread is told now.
+    r.begun.store(r.next + 1, std::memory_order_release);
     u32 attempt = 0;
     const auto wait = [&] {
         if (dead_.load(std::memory_order_relaxed)) return false;
-        if (config_.batch) return false;
         P::pause(attempt++);
         return true;
     };
@@ -254,7 +263,7 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
     const auto put = [&](const abi::chunk& c) {
         if (ok) ok = r.writer.put(c, wait);
     };
-    put(abi::message_header{options.blocks, type, whole ? u32{abi::flag_whole_memory} : 0u, entries, layout.scalars}.encode());
+    put(abi::message_header{options.blocks, type, (whole ? u32{abi::flag_whole_memory} : 0u) | (options.order == ordering::no_access ? u32{abi::flag_no_access} : 0u), entries, layout.scalars}.encode());
 
     u32 sent_after = 0;
     for (const task_handle& a : options.after) {
@@ -293,12 +302,11 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
             put(abi::chunk{{abi::encode_first(abi::entry_kind::range, mode, high), static_cast<u32>(address), static_cast<u32>(bytes), 0}});
         }
     };
-    const auto* const words = static_cast<const u32*>(task);
     for (u32 k = 0; k < layout.members; ++k) {
         const u32 at = layout.member_offset[k];
         const u64 address = words[at] | static_cast<u64>(words[at + 1]) << 32;
         const u64 tail = words[at + 2] | static_cast<u64>(words[at + 3]) << 32;
-        const bool rect = layout.rect_mask >> k & 1;
+        const bool rect = (layout.rect_mask >> k & 1) && words[at + 4] > 1; // one row is a range
         put_access(static_cast<access_mode>(layout.member_mode[k]), address, tail & detail::member_bytes_max,
                    rect ? words[at + 4] : 1, rect ? words[at + 5] : 0, rect,
                    static_cast<u32>(tail >> detail::member_handle_shift));
@@ -318,11 +326,7 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
         put(c);
     }
     if (ok) ok = r.writer.finish(wait);
-    if (!ok) {
-        throw_if_dead();
-        throw config_error("batch mode: the ring of " + std::to_string(config_.ring_slots)
-                           + " slots is full; raise config::ring_slots so that the whole batch fits");
-    }
+    if (!ok) throw_if_dead(); // the only reason to give up
     handle = {index, r.next};
     if (!options.name.empty() || !r.names.empty()) {
         if (r.names.empty()) r.names.resize(device::completion_span);
@@ -351,15 +355,19 @@ bool runtime_core::is_retired(task_handle h)
 
 task_status runtime_core::final_status(task_handle h)
 {
-    const u32 count = P::load(edge::A7_failure, memory_.page->failure_count, order::acquire, scope::system);
-    if (count == 0) return {task_state::complete, 0};
+    const auto next = [&] {
+        return device::failure_record::decode(P::load(
+            edge::A7_failure, memory_.page->failures[failures_read_ % device::failures_kept], order::acquire, scope::system));
+    };
     const std::lock_guard lock(mutex_);
-    // Records beyond the last failures_kept were overwritten: those failures are known to the host only if it read them in time.
-    if (count - failures_read_ > device::failures_kept) failures_read_ = count - device::failures_kept;
-    for (; failures_read_ != count; ++failures_read_) {
-        const abi::chunk c = P::load(edge::A7_failure, memory_.page->failures[failures_read_ % device::failures_kept], order::acquire,
-                                     scope::system);
-        failures_[{c.w[2], c.w[0] | static_cast<u64>(c.w[1]) << 32}] = {c.w[3], 0};
+    for (device::failure_record record = next(); record.tag > failures_read_; record = next()) {
+        // Records beyond the last failures_kept were overwritten before the host looked: only newer ones are left.
+        if (record.tag != failures_read_ + 1) {
+            failures_read_ = record.tag - 1;
+            continue;
+        }
+        failures_[{record.ring, record.position}] = {record.status, 0};
+        ++failures_read_;
     }
     const auto found = failures_.find({h.ring, h.position});
     if (found == failures_.end()) return {task_state::complete, 0};
@@ -405,7 +413,7 @@ bool runtime_core::all_retired()
 {
     for (u32 r = 0; r < rings_.size(); ++r)
         if (P::load(edge::A7_low_water, memory_.ring_pages[r].low_water, order::acquire, scope::system)
-            < rings_[r]->submitted.load(std::memory_order_acquire))
+            < rings_[r]->begun.load(std::memory_order_acquire))
             return false;
     return true;
 }
@@ -610,6 +618,21 @@ u32 runtime_core::blocks_for(u64 bytes, u32 workers)
     return static_cast<u32>(std::clamp<u64>(bytes / 32768, 1, std::max(1u, workers)));
 }
 
+/// Staging memory; waits until other copies give some back. A piece is a quarter of it at most, so it always comes.
+void* runtime_core::take_staging(u64 bytes)
+{
+    for (u32 attempt = 0;; ++attempt) {
+        {
+            const std::lock_guard lock(mutex_);
+            reclaim(false);
+            if (void* const stage = staging_.take(bytes)) return stage;
+        }
+        throw_if_dead();
+        if (config_.batch) throw config_error("batch mode: all staging memory is in use until run_batch(); raise config::staging_bytes");
+        P::pause(attempt);
+    }
+}
+
 task_handle runtime_core::upload(void* to, const void* from, u64 bytes)
 {
     task_handle handle{};
@@ -617,16 +640,7 @@ task_handle runtime_core::upload(void* to, const void* from, u64 bytes)
     u64 done = 0;
     do {
         const u64 piece = std::min(bytes - done, piece_max);
-        void* stage = nullptr;
-        {
-            const std::lock_guard lock(mutex_);
-            reclaim(false);
-            while ((stage = staging_.take(piece)) == nullptr) {
-                if (releases_.empty()) throw config_error("staging_bytes is too small: raise it");
-                reclaim(true);
-                throw_if_dead();
-            }
-        }
+        void* const stage = take_staging(piece);
         std::memcpy(stage, static_cast<const char*>(from) + done, piece);
         const copy_task task{{static_cast<const unsigned char*>(stage), piece}, {static_cast<unsigned char*>(to) + done, piece}};
         submit_options options;
@@ -644,16 +658,7 @@ void runtime_core::download(void* to, const void* from, u64 bytes)
     const u64 piece_max = std::max<u64>(config_.staging_bytes / 4, 4096);
     for (u64 done = 0; done < bytes;) {
         const u64 piece = std::min(bytes - done, piece_max);
-        void* stage = nullptr;
-        {
-            const std::lock_guard lock(mutex_);
-            reclaim(false);
-            while ((stage = staging_.take(piece)) == nullptr) {
-                if (releases_.empty()) throw config_error("staging_bytes is too small: raise it");
-                reclaim(true);
-                throw_if_dead();
-            }
-        }
+        void* const stage = take_staging(piece);
         const copy_task task{{static_cast<const unsigned char*>(from) + done, piece}, {static_cast<unsigned char*>(stage), piece}};
         submit_options options;
         options.blocks = blocks_for(piece, memory_.n.workers);

@@ -54,6 +54,7 @@ private:
         ring_writer<P> writer;
         u64 low_water_seen = 0;
         std::atomic<u64> submitted{0}; ///< messages wholly published
+        std::atomic<u64> begun{0};     ///< messages whose first chunk may be published
         u64 next = 0;                  ///< position of the next message
         std::vector<std::string_view> names;
         std::atomic<bool> taken{false};
@@ -71,6 +72,7 @@ private:
     void mark_dead(const std::string& why);
     task_status final_status(task_handle handle);
     void reclaim(bool wait_for_oldest);
+    void* take_staging(u64 bytes);
     static u32 blocks_for(u64 bytes, u32 workers);
 
     config config_;
@@ -94,7 +96,7 @@ private:
     std::vector<abi::handle_entry> ranges_;
     std::map<u64, u64> range_index_; ///< plain ranges: address -> bytes
     std::vector<u32> rects_;
-    std::map<std::pair<u32, u64>, std::pair<u32, u32>> failures_;
+    std::map<std::pair<u32, u64>, std::pair<u32, u32>> failures_; ///< (ring, position) -> (code, 0)
     u32 failures_read_ = 0;
 
     std::thread service_;

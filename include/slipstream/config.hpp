@@ -12,7 +12,7 @@ struct config {
     u32 window = 256;        ///< in-flight tasks; 16 to 4096, rounded up to a multiple of 32 above 16
     u32 ring_slots = 1024;   ///< 64-byte slots of each submission ring; 4 or more, rounded up to a power of two
     u32 rings = 4;           ///< submitting threads, 1 to 16; the window must have more slots than this
-    u32 workers_per_sm = 1;  ///< resident thread blocks on each SM, 1 to 8
+    u32 workers_per_sm = 1;  ///< resident thread blocks on each SM, 1 or 2
     u32 sms_left_free = 0;   ///< SMs the kernel's grid does not fill (other kernels may still share the rest)
     u32 host_workers = 0;    ///< worker threads of the host device; 0: number of cores, at least 2, at most 8
     u32 accesses_max = 1024; ///< accesses a task may declare; a task with more becomes a whole-memory task

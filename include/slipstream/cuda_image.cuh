@@ -13,7 +13,9 @@ const cuda_image* make_cuda_image()
 {
     static const void* const plain[]
         = {reinterpret_cast<const void*>(&device::plain_kernel<Tasks, cuda_threads>)...};
-    static const cuda_image image{reinterpret_cast<const void*>(&device::megakernel<task_list<Tasks...>, cuda_threads>), plain,
+    static const cuda_image image{{reinterpret_cast<const void*>(&device::megakernel<task_list<Tasks...>, cuda_threads, 1>),
+                                   reinterpret_cast<const void*>(&device::megakernel<task_list<Tasks...>, cuda_threads, 2>)},
+                                  plain,
                                   cuda_threads, std::max({shared_bytes_of<Tasks>()..., 0u})};
     return &image;
 }

@@ -47,7 +47,7 @@ public:
 enum class ordering {
     by_access,    ///< as declared; a task that declares nothing is a whole-memory task
     whole_memory, ///< ordered against everything before and after
-    no_access,    ///< touches no shared memory: ordered only by `after` and by whole-memory tasks
+    no_access,    ///< accesses (typed members too) order nothing: only `after` and whole-memory tasks do
 };
 
 /// Options of submit; all have sensible defaults.

@@ -97,6 +97,7 @@ abi::task_type describe_task()
     abi::task_type out{};
     // An empty struct has size 1 and no words to send.
     out.words = static_cast<u16>(std::is_empty_v<T> ? 0 : (sizeof(T) + 3) / 4);
+    out.bytes = static_cast<u16>(std::is_empty_v<T> ? 0 : sizeof(T));
     bool taken[abi::task_words_max] = {};
     T probe{};
     detail::for_each_member(probe, [&](auto& member) {

@@ -47,24 +47,34 @@ TEST_CASE("a chain on one buffer runs in order at every window and ring", "[gpu]
     });
 }
 
+namespace {
+
+void every_block_once(u32 per_sm)
+{
+    auto c = gpu_config();
+    c.workers_per_sm = per_sm;
+    gpu_engine rt(c);
+    for (const u32 blocks : {1u, 2u, rt.workers(), rt.workers() + 1, 3000u, 100000u}) {
+        INFO(per_sm << " per SM, " << blocks << " blocks");
+        buffer<u32> b(rt, blocks);
+        rt.submit(fill_task{{reinterpret_cast<unsigned char*>(b.data()), 4ull * blocks}, 0}, {.blocks = 8});
+        const auto all = writes(b.data(), 4ull * blocks);
+        const auto h = rt.submit(count_task{reinterpret_cast<u64>(b.data()), 0}, {.blocks = blocks, .accesses = all});
+        CHECK(rt.wait(h).ok());
+        for (const u32 n : counters_of(b)) REQUIRE(n == 1);
+    }
+}
+
+} // namespace
+
 TEST_CASE("one block, as many as workers, and far more: every block runs once", "[gpu]")
 {
-    in_time(15, [] {
-        for (const u32 per_sm : {1u, 2u}) {
-            auto c = gpu_config();
-            c.workers_per_sm = per_sm;
-            gpu_engine rt(c);
-            for (const u32 blocks : {1u, 2u, rt.workers(), rt.workers() + 1, 3000u, 100000u}) {
-                INFO(per_sm << " per SM, " << blocks << " blocks");
-                buffer<u32> b(rt, blocks);
-                rt.submit(fill_task{{reinterpret_cast<unsigned char*>(b.data()), 4ull * blocks}, 0}, {.blocks = 8});
-                const auto all = writes(b.data(), 4ull * blocks);
-                const auto h = rt.submit(count_task{reinterpret_cast<u64>(b.data()), 0}, {.blocks = blocks, .accesses = all});
-                CHECK(rt.wait(h).ok());
-                for (const u32 n : counters_of(b)) REQUIRE(n == 1);
-            }
-        }
-    });
+    in_time(15, [] { every_block_once(1); });
+}
+
+TEST_CASE("two workers on an SM: every block runs once", "[gpu][two_per_sm]")
+{
+    in_time(15, [] { every_block_once(2); });
 }
 
 TEST_CASE("uploads larger than the staging memory come back the same", "[gpu]")

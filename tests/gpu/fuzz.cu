@@ -18,7 +18,7 @@ void fuzz(u64 seed, u32 window, u32 per_sm, u32 threads)
     if (random() % 3 == 0) c.residency = 3ms;
     stream_shape shape;
     shape.threads = threads;
-    shape.tasks = 6000;
+    shape.tasks = 12000;
     shape.spin_max = 40;
     shape.blocks_max = random() % 3 ? 8 : 400;
     shape.matrix_rows = 24 + static_cast<u32>(random() % 100);
@@ -33,19 +33,30 @@ void fuzz(u64 seed, u32 window, u32 per_sm, u32 threads)
 
 } // namespace
 
-TEST_CASE("random streams equal the sequential run at every window, ring and worker count", "[gpu][fuzz]")
+namespace {
+
+void fuzz_all(u64 first_seed, u32 per_sm, std::vector<u32> windows)
 {
-    in_time(20, [] {
-        const u64 given = number_from_env("SLIPSTREAM_SEED", 0);
-        u64 seed = given ? given : 5000;
-        for (const u32 window : {16u, 64u, 512u, 1024u})
-            for (const u32 per_sm : {1u, 2u}) {
-                // Two blocks on an SM share its memory: the largest windows do not fit then, and the runtime says so.
-                if (per_sm == 2 && window == 1024) continue;
-                fuzz(given ? given : seed++, window, per_sm, 1);
-                fuzz(given ? given : seed++, window, per_sm, 3);
-            }
-    });
+    const u64 given = number_from_env("SLIPSTREAM_SEED", 0);
+    u64 seed = first_seed;
+    for (const u32 window : windows)
+        for (const u32 threads : {1u, 3u, 1u, 4u}) {
+            fuzz(given ? given : seed, window, per_sm, threads);
+            ++seed;
+        }
+}
+
+} // namespace
+
+TEST_CASE("random streams equal the sequential run at every window, ring and thread count", "[gpu][fuzz]")
+{
+    in_time(30, [] { fuzz_all(5000, 1, {16, 64, 512, 1024}); });
+}
+
+// Two blocks on an SM share its memory: the largest window does not fit then, and the runtime says so.
+TEST_CASE("random streams equal the sequential run with two workers on an SM", "[gpu][fuzz][two_per_sm]")
+{
+    in_time(30, [] { fuzz_all(6000, 2, {16, 64, 256}); });
 }
 
 TEST_CASE("a removed RAW, WAR or WAW access is noticed by the digest on the GPU", "[gpu][fuzz]")

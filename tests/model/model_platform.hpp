@@ -80,6 +80,7 @@ struct model_platform {
     template <class T> using word = model::word<T>;
     template <class T> using cell = model::cell<T>;
     using chunk_word = model::chunk_word;
+    static constexpr u32 look_around = 1;
 
     template <class T> static T load(edge e, const word<T>& w, order o, scope s)
     {

@@ -133,7 +133,7 @@ public:
         device::worker_port<P> port(m, worker, 0);
         for (;;) {
             const device::mail letter = port.wait();
-            if (letter.slot == device::mail_leave) {
+            if (letter.leaves()) {
                 port.leave(letter);
                 return;
             }
@@ -141,7 +141,7 @@ public:
             const u32 number = P::get(record.words[0]);
             const u32 blocks = P::get(record.blocks);
             check(number < tasks.size(), "the record holds the task's own words");
-            if (letter.count == device::mail_tickets) {
+            if (letter.tickets()) {
                 for (;;) {
                     const u32 first = port.draw(record, blocks, 1);
                     if (first >= blocks) break;
@@ -234,7 +234,6 @@ private:
         m.records = c.take<device::task_record<P>>(m.n.window);
         m.mailboxes = c.take<device::mailbox<P>>(m.n.workers);
         m.done = c.take<typename P::template word<u32>>(m.n.workers);
-        m.pool = c.take<device::pool_block<P>>(m.n.pool_blocks);
         m.stop = c.take<typename P::template word<u32>>(1);
         m.complete_mirror = c.take<u32>(device::completion_words);
         return device::control_state<P>(m.n, c);

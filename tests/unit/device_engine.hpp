@@ -59,6 +59,7 @@ private:
         n.ring_slots = shape.ring_slots;
         n.workers = shape.workers;
         n.pool_blocks = shape.pool_blocks;
+        n.pool_near_blocks = std::min(shape.pool_blocks, 7u); // chains cross from fast memory to the rest
         n.types = types;
         n.handles = shape.handles;
         return n;
@@ -79,7 +80,6 @@ private:
         take(m.records, n.window);
         take(m.mailboxes, n.workers);
         take(m.done, n.workers);
-        take(m.pool, n.pool_blocks);
         take(m.handle_cache, n.handles);
         take(m.stop, 1);
         take(m.complete_mirror, static_cast<u64>(n.rings) * device::completion_words);
@@ -108,14 +108,18 @@ public:
             const u32 at = (e - device::inline_accesses) % device::pool_block_entries;
             if (at == 0) {
                 const u32 block = s.pool_free[--*s.pool_free_count];
-                P::set(m.pool[block].next, device::no_block);
+                P::set(s.pool_next[block], device::no_block);
                 if (previous == device::no_block)
                     P::set(s.first_block[slot], block);
                 else
-                    P::set(m.pool[previous].next, block);
+                    P::set(s.pool_next[previous], block);
                 previous = block;
             }
-            P::set(m.pool[previous].entries[at], entries[e]);
+            P::set(s.pool_entries(previous)[at], entries[e]);
+            device::address_box box = at == 0 ? device::address_box{~u64{0}, 0} : P::get(s.pool_box[previous]);
+            if (entries[e].is_memory()) box = {std::min(box.lo, entries[e].begin()), std::max(box.hi, entries[e].end())};
+            P::set(s.pool_box[previous], box);
+            P::set(s.pool_owner[previous], slot);
         }
         P::set(s.type[slot], 0u);
         P::set(m.records[slot].blocks, blocks);
@@ -125,7 +129,7 @@ public:
 
     void free_chain(u32 slot)
     {
-        for (u32 b = P::get(s.first_block[slot]); b != device::no_block; b = P::get(m.pool[b].next))
+        for (u32 b = P::get(s.first_block[slot]); b != device::no_block; b = P::get(s.pool_next[b]))
             s.pool_free[(*s.pool_free_count)++] = b;
         P::set(s.first_block[slot], device::no_block);
     }

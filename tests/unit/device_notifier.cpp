@@ -112,9 +112,9 @@ TEST_CASE("a failure leaves its record before its completion bit", "[device][not
     t.retire(0, 0);
     t.retire(0, 1, 77);
     t.drain();
-    CHECK(t.engine.m.page->failure_count.raw == 1);
-    const auto c = t.engine.m.page->failures[0].raw;
-    CHECK((c.w[0] == 1 && c.w[1] == 0 && c.w[2] == 0 && c.w[3] == 77));
+    const auto record = device::failure_record::decode(t.engine.m.page->failures[0].raw);
+    CHECK((record.position == 1 && record.ring == 0 && record.status == 77 && record.tag == 1));
+    CHECK(t.engine.m.page->failures[1].raw.w[3] == 0);
     CHECK(t.low_water(0) == 2);
 }
 

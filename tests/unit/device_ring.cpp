@@ -158,10 +158,10 @@ TEST_CASE("a message longer than its ring streams through it, a slot at a time",
     u32 block = P::get(t.engine.s.first_block[got[0]]);
     for (u32 i = device::inline_accesses; i < 1000; ++i) {
         const u32 at = (i - device::inline_accesses) % device::pool_block_entries;
-        if (at == 0 && i != device::inline_accesses) block = P::get(t.engine.m.pool[block].next);
-        REQUIRE((P::get(t.engine.m.pool[block].entries[at]).begin() & 0xffffffff) == 64 * i);
+        if (at == 0 && i != device::inline_accesses) block = P::get(t.engine.s.pool_next[block]);
+        REQUIRE((P::get(t.engine.s.pool_entries(block)[at]).begin() & 0xffffffff) == 64 * i);
     }
-    CHECK(P::get(t.engine.m.pool[block].next) == device::no_block);
+    CHECK(P::get(t.engine.s.pool_next[block]) == device::no_block);
 }
 
 TEST_CASE("a ring whose head names a task of another ring waits alone, and goes on once that one is handed over", "[device][ring]")

@@ -112,7 +112,7 @@ TEST_CASE("the ready queue keeps its order and its entries when its counters pas
         INFO("window " << window);
         scheduler_test t({.window = window, .workers = 1});
         t.take_retired();
-        t.engine.s.counters[device::ready_head] = t.engine.s.counters[device::ready_tail] = 0xffffffffu - window / 2;
+        t.engine.s.counters[device::saved_ready_head] = t.engine.s.counters[device::saved_ready_tail] = 0xffffffffu - window / 2;
         t.start();
         let_waits_end(t.engine);
         device::worker_port<P> port(t.engine.m, 0, 0);
@@ -230,7 +230,14 @@ TEST_CASE("tickets: every block is drawn once, a park stops the drawing and the 
     CHECK(t.scheduler->workers_idle());
     CHECK(t.take_retired() == 0);
     CHECK(drawn.size() < blocks);
-    // Relaunch.
+    // Park and relaunch.
+    t.scheduler->dismiss_workers(t.engine.team);
+    for (u32 w = 0; w < 3; ++w) {
+        device::worker_port<P> port(t.engine.m, w, w);
+        const auto letter = port.wait();
+        REQUIRE(letter.leaves());
+        port.leave(letter);
+    }
     P::store(edge::P1_stop, *t.engine.m.stop, static_cast<u32>(device::stop_level::none), order::relaxed, scope::device);
     t.start();
     t.settle();

@@ -92,9 +92,19 @@ private:
             ancestor[u - first] = yes;
         }
         if (ancestor[p - first]) return t;
-        for (u32 h = p; h-- > first;)
+        for (u32 h = p; h-- > first;) {
+            // WAR: a task between would write the bytes again before p reads them, and hide that t wrote too early.
+            if (kind_ == "WAR" && writes_over(h, forgotten)) return t;
             if (!ancestor[h - first] && !tasks_[h].whole && waits_directly(p, h)) return h;
+        }
         return t;
+    }
+
+    bool writes_over(u32 u, const access_entry& bytes) const
+    {
+        for (const access_entry& b : tasks_[u].entries)
+            if (b.writes() && abi::overlaps(bytes, b)) return true;
+        return tasks_[u].whole;
     }
 
     bool right_kind(u32 t, const access_entry& forgotten, u32 p) const

@@ -50,6 +50,7 @@ enum message_flags : u32 {
     flag_recorded = 1u << 1,     ///< reserved
     flag_gang = 1u << 2,         ///< reserved
     flag_rename = 1u << 3,       ///< reserved
+    flag_no_access = 1u << 5,    ///< the accesses only rebuild the task struct; nothing is ordered by them
     flag_async_proxy = 1u << 4,  ///< reserved: body uses bulk copies, its releases need the proxy fence
 };
 

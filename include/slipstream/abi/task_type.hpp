@@ -13,7 +13,7 @@ struct task_type {
     u8 members;                            ///< access members
     u8 scalars;                            ///< words that are no part of an access member
     u16 rect_mask;                         ///< bit m: member m is a 2-D access
-    u16 reserved;
+    u16 bytes;                             ///< sizeof the struct; 0 when empty
     u8 member_offset[task_members_max];    ///< in words, in declaration order
     u8 member_mode[task_members_max];      ///< access_mode
     u8 scalar_offset[task_words_max];      ///< in words, ascending
