@@ -15,6 +15,7 @@ struct cuda_platform {
     template <class T> using cell = abi::cell<T>;
     using chunk_word = abi::chunk_word;
     static constexpr u32 look_around = 128;
+    static constexpr u32 look_for_abort = 64;
 
 #define SLIPSTREAM_LOAD(instruction, type, constraint)                                                                 \
     asm volatile(instruction " %0, [%1];" : "=" constraint(value) : "l"(&w.raw) : "memory")

@@ -25,6 +25,7 @@ struct host_platform {
     template <class T> using cell = abi::cell<T>;
     using chunk_word = abi::chunk_word;
     static constexpr u32 look_around = 16;
+    static constexpr u32 look_for_abort = 64;
 
     static constexpr std::memory_order std_order(order o)
     {

@@ -9,7 +9,7 @@
 //   P::load / P::store of a chunk_word      one 16-byte access, never torn
 //   P::fence(edge, order, scope)            acquire, release or acq_rel
 //   P::get(cell) / P::set(cell, value)      plain access: must be ordered by an edge (the model reports a race if not)
-//   P::look_around                       rounds between two looks at what rarely changes (command word, abort): looking costs
+//   P::look_around, P::look_for_abort    rounds between two looks at what rarely changes (command word; stop word): looking costs
 //                                        a bus round trip on the GPU, nothing in the model
 //   P::pause(attempt)                       one step of a wait strategy; every loop around it has a stop check
 //   P::clock_ns()                           monotonic nanoseconds

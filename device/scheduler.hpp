@@ -72,9 +72,11 @@ public:
     /// One round: poll, fence, wake and mail what became ready, and only then the bookkeeping. True when it did anything.
     SLIPSTREAM_BOTH bool step(team_type& team)
     {
+        const u32 mails_before = mails_;
         const u32 completed = poll_completions(team);
+        const bool answered = mails_ != mails_before;
         const u32 arrived = decoded_.available(team);
-        if (completed == 0 && arrived == 0 && ready_head_ == ready_tail_) return false;
+        if (completed == 0 && arrived == 0 && ready_head_ == ready_tail_) return answered;
         if (completed != 0) {
             fence(team);
             SLIPSTREAM_ONE_COPY
@@ -93,7 +95,7 @@ public:
             }
             dispatch(team);
         }
-        return completed != 0 || arrived != 0;
+        return answered || arrived != 0;
     }
 
     /// The park command was seen: no new mails from now on.

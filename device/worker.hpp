@@ -52,7 +52,7 @@ public:
                 if (!lone) P::fence(edge::A4_mail_fence, order::acquire, scope::device);
                 return letter;
             }
-            if (attempt % (4 * P::look_around) == 4 * P::look_around - 1
+            if (attempt % P::look_for_abort == P::look_for_abort - 1
                 && P::load(edge::P1_stop, *m_.stop, order::relaxed, scope::device) == static_cast<u32>(stop_level::abort))
                 return mail{mail::leave, 0, 0, 0};
             P::pause(attempt);

@@ -81,6 +81,7 @@ struct model_platform {
     template <class T> using cell = model::cell<T>;
     using chunk_word = model::chunk_word;
     static constexpr u32 look_around = 1;
+    static constexpr u32 look_for_abort = 1u << 30; ///< abort is not explored: its polls make waiting turns endless
 
     template <class T> static T load(edge e, const word<T>& w, order o, scope s)
     {
