@@ -351,7 +351,7 @@ private:
         for (u32 depth = 0; depth < mailbox_depth && mailed < run; ++depth)
             SLIPSTREAM_ONE_COPY
             for (u32 g = 0; g < m_.n.worker_groups() && mailed < run; ++g) {
-                const u32 takers = lowest_bits(team.mask32([&](u32 k) {
+                const u32 takers = lowest_bits(team, team.mask32([&](u32 k) {
                     const u32 w = 32 * g + k;
                     return w < m_.n.workers && s_.sent[w] - s_.seen[w] == depth;
                 }), run - mailed);
@@ -382,7 +382,7 @@ private:
             SLIPSTREAM_ONE_COPY
             for (u32 g = 0; g < m_.n.worker_groups() && dealt + mailed < blocks; ++g) {
                 const u32 first = dealt + mailed;
-                const u32 takers = lowest_bits(team.mask32([&](u32 k) {
+                const u32 takers = lowest_bits(team, team.mask32([&](u32 k) {
                     const u32 w = 32 * g + k;
                     return w < m_.n.workers && s_.sent[w] - s_.seen[w] == depth;
                 }), blocks - first);
@@ -404,10 +404,11 @@ private:
     }
 
     /// The lowest `count` set bits of a mask.
-    SLIPSTREAM_BOTH static u32 lowest_bits(u32 mask, u32 count)
+    SLIPSTREAM_BOTH static u32 lowest_bits(team_type& team, u32 mask, u32 count)
     {
-        while (popcount(mask) > count) mask &= ~(1u << (31 - leading_zeros(mask)));
-        return mask;
+        if (popcount(mask) <= count) return mask;
+        if (count == 1) return mask & (~mask + 1);
+        return team.mask32([&](u32 k) { return (mask >> k & 1) && popcount(mask & ((1u << k) - 1)) < count; });
     }
 
     /// Invites idle workers to draw tickets.
@@ -445,15 +446,6 @@ private:
         // Relaxed: the step's fence stands before it, and the mail itself carries its tag.
         P::store(edge::R4_mail, m_.mailboxes[w].mail[letter.tag % mailbox_depth], letter.encode(), order::relaxed,
                  scope::device);
-    }
-
-    SLIPSTREAM_BOTH static u32 leading_zeros(u32 mask)
-    {
-#if defined(__CUDA_ARCH__)
-        return static_cast<u32>(__clz(static_cast<int>(mask)));
-#else
-        return static_cast<u32>(__builtin_clz(mask));
-#endif
     }
 
     const engine_memory<P>& m_;
