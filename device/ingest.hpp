@@ -341,11 +341,8 @@ private:
             const u32 at = (rp.entry - inline_accesses) % pool_block_entries;
             if (at == 0 && rp.entry != inline_accesses) rp.last_block = P::get(s_.pool_next[rp.last_block]);
             if (team.leader()) {
-                address_box box = at == 0 ? address_box{~u64{0}, 0} : P::get(s_.pool_box[rp.last_block]);
-                if (entry.is_memory()) {
-                    box.lo = entry.begin() < box.lo ? entry.begin() : box.lo;
-                    box.hi = entry.end() > box.hi ? entry.end() : box.hi;
-                }
+                access_box box = at == 0 ? access_box::nothing() : P::get(s_.pool_box[rp.last_block]);
+                if (entry.is_memory()) box.add(entry);
                 P::set(s_.pool_box[rp.last_block], box);
                 P::set(s_.pool_owner[rp.last_block], rp.slot);
             }

@@ -216,7 +216,7 @@ struct ring_progress {
     X(pool_free, u32, near, s.pool_blocks)                 /* stack of free pool blocks, the lowest on top at first */  \
     X(pool_next, cell<u32>, near, s.pool_blocks)           /* block index or no_block */                                \
     X(pool_owner, cell<u32>, near, s.pool_blocks)          /* window slot whose accesses a block holds */               \
-    X(pool_box, cell<address_box>, near, s.pool_blocks)    /* what a block's accesses lie within */                     \
+    X(pool_box, cell<access_box>, near, s.pool_blocks)     /* what a block's accesses lie within */                     \
     X(pool_near, cell<abi::access_entry>, near, s.pool_near_blocks * pool_block_entries)                                \
     X(pool_far, cell<abi::access_entry>, far, (s.pool_blocks - s.pool_near_blocks) * pool_block_entries)                \
     X(pool_free_count, u32, near, 1)                                                                                    \
@@ -231,6 +231,7 @@ struct ring_progress {
     X(low_water, u64, near, s.rings)                                                                                    \
     X(marks, u32, near, mark_count * s.groups()) /* [mark][group], a bit a slot; see enum mark */                       \
     X(found, u32, near, s.groups())     /* predecessors of the task being admitted */                                   \
+    X(live_box, access_box, near, inline_accesses * s.groups()) /* what the live accesses of a word lie within */       \
     X(pool_live, u32, near, s.pool_blocks)                                                                              \
     X(successors, u32, rows, s.window * s.groups())                                                                     \
     X(pending, u32, near, s.window)     /* predecessors not yet retired */                                              \
@@ -245,10 +246,31 @@ struct ring_progress {
     X(batch, u32, near, s.queue_slots()) /* slots completed in this step */                                            \
     X(counters, u32, near, 16)
 
-/// A half-open range of addresses that holds some accesses.
-struct address_box {
-    u64 lo;
-    u64 hi;
+/// What some accesses lie within: a half-open range of addresses for the reads, one for the writes. Only ever too large.
+struct access_box {
+    u64 read_lo, read_hi; ///< lo >= hi: none
+    u64 write_lo, write_hi;
+
+    SLIPSTREAM_BOTH static access_box nothing() { return {~u64{0}, 0, ~u64{0}, 0}; }
+    SLIPSTREAM_BOTH void add(const abi::access_entry& e)
+    {
+        const u64 lo = e.begin();
+        const u64 hi = e.end();
+        if (e.reads()) {
+            read_lo = lo < read_lo ? lo : read_lo;
+            read_hi = hi > read_hi ? hi : read_hi;
+        }
+        if (e.writes()) {
+            write_lo = lo < write_lo ? lo : write_lo;
+            write_hi = hi > write_hi ? hi : write_hi;
+        }
+    }
+    /// Could an access in `next` have to wait for one in here? Writes against reads and writes, reads against writes.
+    SLIPSTREAM_BOTH bool may_conflict(const access_box& next) const
+    {
+        return (write_lo < next.write_hi && next.write_lo < write_hi) || (read_lo < next.write_hi && next.write_lo < read_hi)
+            || (write_lo < next.read_hi && next.read_lo < write_hi);
+    }
 };
 
 /// What the window knows of a slot, a bit each. The bits of one slot are changed by one lane a mark.

@@ -142,8 +142,7 @@ private:
         abi::access_entry entry[inline_accesses] = {};
         u64 lo[inline_accesses] = {};
         u64 hi[inline_accesses] = {}; ///< 0: takes no part
-        u64 lo_min = ~u64{0}; ///< all four lie in [lo_min, hi_max)
-        u64 hi_max = 0;
+        access_box box = access_box::nothing(); ///< all four lie in it
         u32 memory_mask = 0;          ///< bit i: entry i is memory
         u32 write_mask = 0;
         bool after = false;
@@ -158,8 +157,7 @@ private:
             }
             lo[i] = e.begin();
             hi[i] = e.end();
-            lo_min = lo[i] < lo_min ? lo[i] : lo_min;
-            hi_max = hi[i] > hi_max ? hi[i] : hi_max;
+            box.add(e);
             memory_mask |= 1u << i;
             if (e.writes()) write_mask |= 1u << i;
             rects |= e.kind() == abi::entry_kind::rect;
@@ -170,7 +168,9 @@ private:
         {
             const u64 old_lo = old.begin();
             const u64 old_hi = old.end();
-            if (!(old_lo < hi_max && lo_min < old_hi)) return false;
+            const bool near = (old_lo < box.write_hi && box.write_lo < old_hi)
+                || (old.writes() && old_lo < box.read_hi && box.read_lo < old_hi);
+            if (!near) return false;
             if (rects || old.kind() == abi::entry_kind::rect) return conflicts_exactly(old);
             const u32 relevant = old.writes() ? memory_mask : write_mask;
             bool any = false;
@@ -207,7 +207,10 @@ private:
         bool found = false;
         // The live words of all four inline accesses lie one behind the other: one look finds those that are not 0.
         u32* const live_words = s_.marks + mark_live * groups;
-        for_each_set(team, live_words, inline_accesses * groups, [&](u32 word) {
+        // Of those, only words whose box meets the new accesses' box are looked into.
+        for_each_word(team, inline_accesses * groups, [&](u32 word) {
+            return live_words[word] != 0 && s_.live_box[word].may_conflict(mine.box);
+        }, [&](u32 word) {
             const u32 i = word / groups;
             const u32 g = word - i * groups;
             const u32 live = live_words[word];
@@ -229,8 +232,7 @@ private:
             SLIPSTREAM_ONE_COPY
             for (u32 bits = team.mask32([&](u32 k) {
                      if (first + k >= m_.n.pool_blocks || s_.pool_live[first + k] == 0) return false;
-                     const address_box box = P::get(s_.pool_box[first + k]);
-                     return box.lo < mine.hi_max && mine.lo_min < box.hi;
+                     return P::get(s_.pool_box[first + k]).may_conflict(mine.box);
                  });
                  bits; bits &= bits - 1)
                 found |= compare_block(team, first + lowest_bit(bits), mine);
@@ -239,16 +241,22 @@ private:
 
     SLIPSTREAM_BOTH u32 mark_word(u32 m, u32 g) const { return s_.marks[m * m_.n.groups() + g]; }
 
-    /// visit(i) for each word that is not 0; the lanes look at 32 words at a time.
-    template <class Visit>
-    SLIPSTREAM_BOTH void for_each_set(team_type& team, const u32* words, u32 count, Visit visit)
+    /// visit(i) for each i < count for which wanted(i); the lanes look at 32 at a time.
+    template <class Wanted, class Visit>
+    SLIPSTREAM_BOTH void for_each_word(team_type& team, u32 count, Wanted wanted, Visit visit)
     {
         SLIPSTREAM_ONE_COPY
         for (u32 first = 0; first < count; first += 32)
             SLIPSTREAM_ONE_COPY
-            for (u32 bits = team.mask32([&](u32 k) { return first + k < count && words[first + k] != 0; }); bits;
-                 bits &= bits - 1)
+            for (u32 bits = team.mask32([&](u32 k) { return first + k < count && wanted(first + k); }); bits; bits &= bits - 1)
                 visit(first + lowest_bit(bits));
+    }
+
+    /// visit(i) for each word that is not 0.
+    template <class Visit>
+    SLIPSTREAM_BOTH void for_each_set(team_type& team, const u32* words, u32 count, Visit visit)
+    {
+        for_each_word(team, count, [&](u32 i) { return words[i] != 0; }, visit);
     }
 
     SLIPSTREAM_BOTH bool compare_block(team_type& team, u32 block, const probe& mine)
@@ -350,8 +358,17 @@ private:
             whole_ = 1;
         }
         const u32 set = 1u << mark_in_flight | 1u << mark_exposed | (whole ? 1u << mark_whole : inline_live << mark_live);
-        for (u32 m = team.rank(); m < mark_count; m += team.size())
-            if (set >> m & 1) s_.marks[m * groups + g] |= bit;
+        for (u32 m = team.rank(); m < mark_count; m += team.size()) {
+            if (!(set >> m & 1)) continue;
+            u32& word = s_.marks[m * groups + g];
+            if (m >= mark_live) {
+                // The box of a word grows with what is added, and starts anew when nothing in it was live.
+                access_box& box = s_.live_box[(m - mark_live) * groups + g];
+                if (word == 0) box = access_box::nothing();
+                box.add(P::get(s_.accesses[(m - mark_live) * m_.n.window + slot]));
+            }
+            word |= bit;
+        }
         u32 block = whole || entries <= inline_accesses ? no_block : P::get(s_.first_block[slot]);
         for (u32 done = inline_accesses; done < entries && block != no_block; done += pool_block_entries) {
             const u32 left = entries - done;

@@ -116,8 +116,8 @@ public:
                 previous = block;
             }
             P::set(s.pool_entries(previous)[at], entries[e]);
-            device::address_box box = at == 0 ? device::address_box{~u64{0}, 0} : P::get(s.pool_box[previous]);
-            if (entries[e].is_memory()) box = {std::min(box.lo, entries[e].begin()), std::max(box.hi, entries[e].end())};
+            device::access_box box = at == 0 ? device::access_box::nothing() : P::get(s.pool_box[previous]);
+            if (entries[e].is_memory()) box.add(entries[e]);
             P::set(s.pool_box[previous], box);
             P::set(s.pool_owner[previous], slot);
         }
