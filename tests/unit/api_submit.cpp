@@ -309,9 +309,9 @@ TEST_CASE("only the ring whose after is open waits", "[api]")
         while (rings_known != 1) std::this_thread::yield();
         const auto stuck = rt.submit(marker_task{}, {.after = task_handle{theirs[0].ring, 1}, .order = ordering::no_access});
         std::thread b([&] {
-            task_handle h{};
-            for (u32 i = 0; i < 3000; ++i) h = rt.submit(count, {.order = ordering::no_access});
-            CHECK(rt.wait(h).ok());
+            std::vector<task_handle> all; // they are unordered: the last one may be done before others
+            for (u32 i = 0; i < 3000; ++i) all.push_back(rt.submit(count, {.order = ordering::no_access}));
+            for (const task_handle& h : all) CHECK(rt.wait(h).ok());
         });
         b.join();
         CHECK(runs[0] == 3000);
