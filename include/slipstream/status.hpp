@@ -18,12 +18,12 @@ enum class task_state : u32 {
     pending,   ///< submitted, not yet retired (also: the deadline passed)
     complete,  ///< its writes are visible
     failed,    ///< its body called block.fail(code)
-    cancelled, ///< not run: a predecessor's output it reads is poisoned
+    cancelled, ///< reserved for poisoning, which is not built yet: today the readers of a failed task still run
 };
 
 struct task_status {
     task_state state = task_state::pending;
-    u32 code = 0; ///< failed: the body's code; cancelled: the code of the cause
+    u32 code = 0; ///< failed: the body's code
     bool ok() const { return state == task_state::complete; }
 };
 
