@@ -19,10 +19,11 @@
 //   -> dispatched (some block mailed) -> retired (scheduler: removed from the window, in the retired queue) -> free
 // EDGES   see device/edge.hpp; each operation names its own.
 //
-// Fast-memory budget, bytes, W = window slots (G = W/32 groups), accesses 64 W, successors 4 W G, the rest about 26 W + 7 K:
-//   W        16/32    64     256     512      1024
-//   near      11 K    16 K   38 K    86 K     100 K + successors in device memory (128 K)
-// Successor rows move to device memory above successors_near_max slots: with them W = 1024 would need 228 K of 227 K.
+// Fast-memory budget, bytes, by control_state::measure (4 rings, 131 workers, 5 task types; G = W/32 groups): accesses 64 W,
+// successors 4 W G, boxes 128 G, pool books 48 (165 + W), the rest about 50 W + 11 K.
+//   W      32     64     256    512     1024
+//   near   20 K   26 K   70 K   142 K   204 K   and its successors in device memory (128 K): with them it would need 332 of 224 K
+// What is left of an SM's 224 K goes to pool blocks, 512 B each (sizes::pool_near_blocks); the others lie in device memory.
 #pragma once
 #include "device/queue.hpp"
 #include <slipstream/abi/access_entry.hpp>
