@@ -38,8 +38,8 @@ public:
 
     void* take_pinned(std::size_t bytes) override { return take(bytes); }
     void* take_device(std::size_t bytes) override { return take(bytes); }
-    void write(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
-    void read(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+    void write(void* to, const void* from, std::size_t bytes) override { if (bytes) std::memcpy(to, from, bytes); } // memcpy(null, null, 0) is undefined
+    void read(void* to, const void* from, std::size_t bytes) override { if (bytes) std::memcpy(to, from, bytes); }
     std::size_t near_bytes_max() const override { return ~std::size_t{0}; }
     void prepare(std::size_t) override {}
 
