@@ -7,7 +7,7 @@
 //   Per task that is 1 completion store, 1 mail store, 1 step fence shared by everything the step saw.
 //
 // DISPATCH
-//   one block, or no more blocks than workers: each block is one mail {slot, block, 1}; idle workers first, then, when every
+//   one block, or no more blocks than workers: each block is one mail; idle workers first, then, when every
 //     worker is busy, mailboxes with room.
 //   more blocks than workers: idle workers are invited with a ticket mail and draw block numbers from the record's counter.
 //     An invited worker answers once, when the counter is used up (or a park stops it); then nobody else is invited, and
@@ -27,7 +27,7 @@ namespace slipstream::device {
 /// A mail: what a worker is asked to do. 16 bytes, one store. It names the submission too, so that the flight recorder needs
 /// no look at the record.
 struct mail {
-    u32 slot_and_type; ///< window slot | type << 16, or mail_leave
+    u32 slot_and_type; ///< window slot | type << 16, or leave
     u32 block;
     u32 identity;      ///< low 27 bits of the position | ring << 27 (4 bits) | tickets << 31
     u32 tag;           ///< number_bit | mails ever sent to this worker, this one included (31 bits); 0: no mail

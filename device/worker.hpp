@@ -3,8 +3,8 @@
 // The functions here are called by one lane of the worker (thread 0 on the GPU); the platform's kernel spreads what they
 // return to the block and puts a block barrier before answer(), so that every thread's writes precede the release.
 //
-// COST per mail: polls of one L2 line (relaxed, no invalidation), one acquire fence (it invalidates the SM's L1, so it stands
-// outside the poll), one recorder store to pinned memory, one release store. No atomic unless the task has more blocks than
+// COST per mail: polls of one L2 line (lone workers: acquire loads and no fence; others: relaxed and one acquire fence, which
+// empties the L1 they share), one recorder store to pinned memory, one release store. No atomic unless the task has more blocks than
 // there are workers.
 //
 // OWNERS  worker w alone writes done[w] and recorder[w]; it alone reads mailbox[w].
