@@ -19,5 +19,6 @@ public:
 int run_devices(const options& o);
 int run_replay(const options& o);
 int run_workload(const options& o);
+int run_bench(const options& o);
 
 } // namespace slipstream::cli

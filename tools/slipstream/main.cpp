@@ -26,16 +26,31 @@ int refuse(const std::string& why, int code = exit_bad_input)
     return code;
 }
 
-void add_common_flags(CLI::App& app, options& o)
+void add_engine_flags(CLI::App& app, options& o)
 {
     app.add_option("--device", o.device, "auto, cuda, cuda:N or host")->capture_default_str();
-    app.add_option("--engine", o.engine, "engines to compare: NAME[,NAME...] or all")->capture_default_str();
     app.add_option("--window", o.window, "in-flight tasks of the slipstream engine, 16 to 4096")->capture_default_str();
     app.add_option("--ring", o.ring, "slots of the submission ring, 4 or more")->capture_default_str();
     app.add_option("--workers-per-sm", o.workers_per_sm, "resident thread blocks on each SM, 1 to 8")->capture_default_str();
-    app.add_option("--repeat", o.repeat, "runs of every engine; engines alternate")->capture_default_str();
-    app.add_option("--seed", o.seed, "seed of everything random")->check(CLI::NonNegativeNumber)->capture_default_str();
+    app.add_option("--repeat", o.repeat, "runs of everything measured; engines alternate")->capture_default_str();
     app.add_option("--json", o.json, "write the result as JSON to FILE; '-': to stdout, tables go to stderr");
+}
+
+void add_bench_flags(CLI::App& app, options& o)
+{
+    app.add_option("BENCHMARK", o.benchmark, "floors, chain, fan, throughput, echo, blocks, window, submit or targets");
+    add_engine_flags(app, o);
+    app.add_option("--tasks", o.tasks, "tasks of a run; a slope is taken to a run of twice as many (default: what --seconds allow)");
+    app.add_option("--seconds", o.seconds, "measuring time of one figure, when --tasks is not given")->capture_default_str();
+    app.add_option("--width", o.width, "fan: readers between producer and joiner")->capture_default_str();
+    app.add_flag("--lose-a-task", o.lose_a_task, "leave out one task of every run (for tests: must not verify)")->group("");
+}
+
+void add_common_flags(CLI::App& app, options& o)
+{
+    add_engine_flags(app, o);
+    app.add_option("--engine", o.engine, "engines to compare: NAME[,NAME...] or all")->capture_default_str();
+    app.add_option("--seed", o.seed, "seed of everything random")->check(CLI::NonNegativeNumber)->capture_default_str();
     app.add_flag("--analyze", o.analyze, "import and analysis only: run nothing");
     app.add_option("--break", o.break_kind, "leave out one RAW, WAR or WAW edge (for tests: must not verify)")->group("");
 }
@@ -52,6 +67,9 @@ void check(const options& o)
     range("--ring", o.ring, 4, 1u << 24, usual.ring);
     range("--workers-per-sm", o.workers_per_sm, 1, 8, usual.workers_per_sm);
     range("--repeat", o.repeat, 1, 100000, usual.repeat);
+    range("--tasks", o.tasks, 0, 10'000'000, usual.tasks);
+    range("--width", o.width, 1, 256, usual.width);
+    if (!(o.seconds > 0 && o.seconds <= 600)) throw usage_error("--seconds: cannot work; give more than 0 and at most 600 (default 2)");
     if (!o.break_kind.empty() && o.break_kind != "RAW" && o.break_kind != "WAR" && o.break_kind != "WAW")
         throw usage_error("--break " + o.break_kind + ": unknown hazard; use RAW, WAR or WAW");
 }
@@ -78,20 +96,24 @@ int parse_and_run(int argc, char** argv)
     run->add_flag("--list", o.list, "print the workloads and their parameters");
     add_common_flags(*run, o);
 
+    CLI::App* measure = app.add_subcommand("bench", "what tasks cost, beside what the hardware and CUDA need for the same");
+    add_bench_flags(*measure, o);
+
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& e) {
         if (e.get_exit_code() == 0) return app.exit(e); // --help, --version
         const CLI::App* at = &app;
-        for (const CLI::App* sub : {devices, replay, run})
+        for (const CLI::App* sub : {devices, replay, run, measure})
             if (sub->parsed()) at = sub;
         return refuse(std::string(e.what()) + "; see '" + (at == &app ? "slipstream" : "slipstream " + at->get_name())
                       + " --help'");
     }
-    if (app.get_subcommands().empty()) throw usage_error("no command given; use devices, replay or run, see 'slipstream --help'");
+    if (app.get_subcommands().empty()) throw usage_error("no command given; use devices, replay, run or bench, see 'slipstream --help'");
     check(o);
     if (devices->parsed()) return run_devices(o);
     if (replay->parsed()) return run_replay(o);
+    if (measure->parsed()) return run_bench(o);
     return run_workload(o);
 }
 

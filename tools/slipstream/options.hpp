@@ -22,6 +22,11 @@ struct options {
     std::string workload;                  ///< run
     std::vector<std::string> parameters;   ///< run: NAME=VALUE
     bool list = false;                     ///< run
+    std::string benchmark;                 ///< bench
+    u64 tasks = 0;                         ///< bench: of the smaller run of a slope; 0: as many as `seconds` allow
+    double seconds = 2;                    ///< bench: measuring time of one figure
+    u32 width = 8;                         ///< bench fan: readers
+    bool lose_a_task = false;              ///< bench; hidden, for tests
 
     std::string command_line; ///< for reports
 };

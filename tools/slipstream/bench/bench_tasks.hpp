@@ -1,0 +1,106 @@
+// The task types of the benchmarks and their runtime. Bodies are those of bodies.hpp.
+#pragma once
+#include "tools/slipstream/bench/bodies.hpp"
+#include <slipstream/runtime.hpp>
+
+namespace slipstream::bench {
+
+/// Block b steps words [b * words_each, (b + 1) * words_each). words_each = 0: a task that orders and does nothing.
+struct step_task {
+    static constexpr const char* name = "step";
+    inout<u32> data;
+    u32 words_each;
+    u32 number;
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
+    {
+        step_words(block, data.data() + static_cast<u64>(block.block_index()) * words_each, words_each, number);
+    }
+};
+
+/// One reader of a fan.
+struct relay_task {
+    static constexpr const char* name = "relay";
+    in<u32> from;
+    out<u32> to;
+    u32 number;
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
+    {
+        relay_words(block, from.data(), to.data(), static_cast<u32>(to.size()), number);
+    }
+};
+
+/// The joiner of a fan: `from` holds as many arrays of the size of `to` as there are readers.
+struct join_task {
+    static constexpr const char* name = "join";
+    in<u32> from;
+    inout<u32> to;
+    u32 number;
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
+    {
+        join_words(block, from.data(), static_cast<u32>(from.size() / to.size()), to.data(), static_cast<u32>(to.size()), number);
+    }
+};
+
+/// Two inputs, one output; writes one word of the output.
+struct sum_task {
+    static constexpr const char* name = "sum";
+    in<u32> a, b;
+    out<u32> y;
+    u32 at;
+    u32 number;
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
+    {
+        if (block.rank() == 0) y[at] = a[0] + b[0] + number;
+    }
+};
+
+/// The first whole word of a range of bytes that is not aligned.
+SLIPSTREAM_BOTH u64 first_word(const unsigned char* bytes)
+{
+    return (reinterpret_cast<u64>(bytes) + 3) & ~u64{3};
+}
+
+/// Four ranges of bytes, aligned to nothing; steps the first whole word of the last one.
+struct gather_task {
+    static constexpr const char* name = "gather";
+    in<unsigned char> a, b, c;
+    inout<unsigned char> y;
+    u32 number;
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
+    {
+        if (block.rank() != 0) return;
+        const auto word = [](const unsigned char* bytes) { return *reinterpret_cast<const u32*>(first_word(bytes)); };
+        u32& out = *reinterpret_cast<u32*>(first_word(y.data()));
+        out = stepped(out, number + word(a.data()) + word(b.data()) + word(c.data()));
+    }
+};
+
+/// Writes one word that it does not declare.
+struct store_task {
+    static constexpr const char* name = "store";
+    u64 address;
+    u32 number;
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
+    {
+        if (block.rank() == 0) *reinterpret_cast<u32*>(address) = number;
+    }
+};
+
+using bench_list = task_list<step_task, relay_task, join_task, sum_task, gather_task, store_task, copy_task, fill_task, marker_task>;
+
+/// The image of bench_list; compiled by nvcc where there is one.
+kernel_image bench_image();
+
+/// slipstream::runtime over bench_list, for C++ files: its kernels are compiled elsewhere, once.
+class bench_runtime : public runtime_base {
+public:
+    explicit bench_runtime(const config& configuration) : runtime_base(configuration, bench_image()) {}
+
+    template <class Task>
+    task_handle submit(const Task& task, const submit_options& options = {})
+    {
+        return submit_bytes(bench_list::index_of<Task>(), &task, options);
+    }
+};
+
+} // namespace slipstream::bench

@@ -1,0 +1,19 @@
+#include "tools/slipstream/bench/benchmarks.hpp"
+
+namespace slipstream::bench {
+
+const std::vector<benchmark>& all_benchmarks()
+{
+    static const std::vector<benchmark> list{
+        {"chain", "one more dependent one-block task: 4 KB, 4 B, no-op", bench_chain},
+        {"fan", "one round of a producer, N readers of it, and a joiner, 4 KB each (--width N)", bench_fan},
+        {"throughput", "independent one-block tasks a second, by what they declare", bench_throughput},
+        {"echo", "from submit to the host seeing the task complete, on an idle device", bench_echo},
+        {"blocks", "one more dependent task of 1 to 500 blocks, 4 KB each", bench_blocks},
+        {"window", "throughput at windows of 64, 256 and 1024 tasks", bench_window},
+        {"submit", "what submit costs the host, one thread, ring not full", bench_submit},
+    };
+    return list;
+}
+
+} // namespace slipstream::bench

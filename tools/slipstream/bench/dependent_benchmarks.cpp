@@ -1,0 +1,84 @@
+// chain, blocks and fan: what one more dependent task costs.
+#include "tools/slipstream/bench/benchmarks.hpp"
+#include "tools/slipstream/bench/chain.hpp"
+#include "tools/slipstream/bench/fan.hpp"
+#include "tools/slipstream/bench/floors/floor_names.hpp"
+
+namespace slipstream::bench {
+namespace {
+
+using namespace floor_names;
+
+// Verification of a chain is a fold on the host: more tasks than this would take longer to check than to run.
+constexpr u64 tasks_max = 4'000'000;
+
+figure measured(const bench_setup& s, std::string name, task_stream& stream, const std::vector<std::string>& floors,
+                const std::vector<std::string>& alternatives)
+{
+    const timed_run run = [&](u64 count) { return stream.run(count); };
+    const u64 tasks = slope_tasks(run, s.how_long, tasks_max);
+    figure f = cost_figure(std::move(name), slopes(run, tasks, s.how_long.repeats), tasks);
+    f.verified = stream.verified();
+    if (!f.verified) f.note = "the memory differs from a sequential run's";
+    f.floors = s.floors.references(floors, f.unit);
+    f.alternatives = s.floors.references(alternatives, f.unit);
+    return f;
+}
+
+} // namespace
+
+figure chain_figure(const bench_setup& s, u32 bytes)
+{
+    // Which worker runs the successor is the scheduler's choice: both hops are floors.
+    const std::vector<std::string> floors{same_cta_hop(bytes), release_hop(bytes)};
+    const std::vector<std::string> alternatives{graph_chain(bytes), stream_chain(bytes)};
+    s.floors.prepare(floors);
+    s.floors.prepare(alternatives);
+    bench_runtime runtime(s.configuration);
+    chain stream(runtime, s.lose_a_task, bytes, 1);
+    figure f = measured(s, "chain, " + size_text(bytes) + (bytes == 0 ? " (no-op bodies)" : ""), stream, floors, alternatives);
+    if (bytes == 0 && f.note.empty()) f.note = "bodies write nothing: flatters every fence, and verifies nothing";
+    return f;
+}
+
+std::vector<figure> bench_chain(const bench_setup& s)
+{
+    return {chain_figure(s, 4096), chain_figure(s, 4), chain_figure(s, 0)};
+}
+
+figure blocks_figure(const bench_setup& s, u32 blocks)
+{
+    // The barrier spans all SMs: a floor for tasks about as wide, too strict for wider ones, too lax for single blocks.
+    const std::vector<std::string> floors{blocks == 1 ? release_hop(4096) : grid_barrier(4096)};
+    const std::vector<std::string> alternatives{blocks == 1 ? graph_chain(4096) : graph_wide_chain(blocks)};
+    s.floors.prepare(floors);
+    s.floors.prepare(alternatives);
+    bench_runtime runtime(s.configuration);
+    chain stream(runtime, s.lose_a_task, 4096, blocks);
+    return measured(s, "chain of tasks of " + std::to_string(blocks) + " blocks, 4 KB each", stream, floors, alternatives);
+}
+
+std::vector<figure> bench_blocks(const bench_setup& s)
+{
+    std::vector<figure> out;
+    for (const u32 blocks : {1u, 2u, 16u, 50u, 131u, 500u}) out.push_back(blocks_figure(s, blocks));
+    return out;
+}
+
+figure fan_figure(const bench_setup& s, u32 width)
+{
+    const std::vector<std::string> alternatives{graph_fan(width), streams_fan(width)};
+    s.floors.prepare(alternatives);
+    bench_runtime runtime(s.configuration);
+    fan stream(runtime, s.lose_a_task, width);
+    figure f = measured(s, "fan of " + std::to_string(width) + ", 4 KB, a round", stream, {}, alternatives);
+    if (f.note.empty()) f.note = "a round is " + std::to_string(width + 2) + " tasks and 3 hops";
+    return f;
+}
+
+std::vector<figure> bench_fan(const bench_setup& s)
+{
+    return {fan_figure(s, s.fan_width)};
+}
+
+} // namespace slipstream::bench

@@ -1,0 +1,23 @@
+// Fan-out and fan-in: one producer, readers that depend on it alone, one joiner that depends on all of them; again and again.
+#pragma once
+#include "tools/slipstream/bench/task_stream.hpp"
+
+namespace slipstream::bench {
+
+/// Each task reads and writes 4 KB (the joiner reads 4 KB a reader). A run's count is in rounds of width + 2 tasks.
+class fan final : public task_stream {
+public:
+    fan(bench_runtime& runtime, bool lose_a_task, u32 width);
+
+private:
+    void submit(u64 count, u64 lost) override;
+    bool check(u64 count) override;
+
+    u32 width_;
+    buffer<u32> source_;
+    buffer<u32> parts_;
+    u32 next_number_ = 1;
+    u32 expected_ = 0; ///< of every word of the source
+};
+
+} // namespace slipstream::bench

@@ -1,0 +1,28 @@
+// Floors of this run: measured when first asked for, then remembered.
+#pragma once
+#include "tools/slipstream/bench/figure.hpp"
+#include "tools/slipstream/bench/floors/floor_list.hpp"
+#include <map>
+#include <optional>
+
+namespace slipstream::bench {
+
+class floor_book {
+public:
+    floor_book(std::vector<floor_entry> entries, u32 repeats) : entries_(std::move(entries)), repeats_(repeats) {}
+
+    const std::vector<floor_entry>& entries() const { return entries_; }
+    const figure& measure(const floor_entry& entry);
+    /// Measures those of `names` that exist here (none on the host device), before a runtime takes the GPU.
+    void prepare(const std::vector<std::string>& names);
+    /// A reference to each of `names` that was prepared and verified, in the unit of the figure that it will stand beside.
+    std::vector<reference> references(const std::vector<std::string>& names, const std::string& unit) const;
+    std::optional<double> median(const std::string& name) const;
+
+private:
+    std::vector<floor_entry> entries_;
+    u32 repeats_;
+    std::map<std::string, figure> measured_;
+};
+
+} // namespace slipstream::bench

@@ -1,0 +1,61 @@
+// throughput and window: how many independent tasks a second, fed live by one thread.
+#include "tools/slipstream/bench/benchmarks.hpp"
+#include "tools/slipstream/bench/floors/floor_names.hpp"
+#include "tools/slipstream/bench/independent_tasks.hpp"
+
+namespace slipstream::bench {
+namespace {
+
+// 2 N; each task has memory of its own, so that each is verified.
+constexpr u64 tasks_max = 10'000'000;
+
+const char* name_of(declared what)
+{
+    switch (what) {
+    case declared::handles: return "handles, 2 in 1 out";
+    case declared::one_range: return "1 raw range";
+    case declared::four_ranges: return "4 raw ranges";
+    case declared::nothing: break;
+    }
+    return "no accesses";
+}
+
+} // namespace
+
+figure throughput_figure(const bench_setup& s, declared what, u32 window)
+{
+    const std::vector<std::string> alternatives{floor_names::graph_parallel(4)};
+    s.floors.prepare(alternatives);
+    const u64 most = s.how_long.tasks != 0 ? std::min<u64>(2 * s.how_long.tasks, tasks_max) : tasks_max;
+    config c = s.configuration;
+    c.window = window;
+    c.memory_bytes += independent_tasks_bytes(most);
+    bench_runtime runtime(c);
+    const auto stream = make_independent_tasks(runtime, s.lose_a_task, what, most);
+    const timed_run run = [&](u64 count) { return stream->run(count); };
+    const u64 tasks = slope_tasks(run, s.how_long, most);
+    figure f = rate_figure(std::string("throughput, ") + name_of(what) + ", window " + std::to_string(window),
+                           slopes(run, tasks, s.how_long.repeats), tasks);
+    f.verified = stream->verified();
+    if (!f.verified) f.note = "the memory differs from a sequential run's";
+    f.alternatives = s.floors.references(alternatives, f.unit);
+    return f;
+}
+
+std::vector<figure> bench_throughput(const bench_setup& s)
+{
+    std::vector<figure> out;
+    for (const declared what : {declared::handles, declared::one_range, declared::four_ranges, declared::nothing})
+        out.push_back(throughput_figure(s, what, s.configuration.window));
+    return out;
+}
+
+std::vector<figure> bench_window(const bench_setup& s)
+{
+    std::vector<figure> out;
+    for (const declared what : {declared::handles, declared::four_ranges})
+        for (const u32 window : {64u, 256u, 1024u}) out.push_back(throughput_figure(s, what, window));
+    return out;
+}
+
+} // namespace slipstream::bench

@@ -1,0 +1,115 @@
+// echo and submit: the host's side of one task.
+#include "tools/slipstream/bench/benchmarks.hpp"
+#include "tools/slipstream/bench/floors/floor_names.hpp"
+#include "tools/slipstream/bench/task_stream.hpp"
+#include <algorithm>
+
+namespace slipstream::bench {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+double seconds_since(clock::time_point start)
+{
+    return std::chrono::duration<double>(clock::now() - start).count();
+}
+
+// Words that tasks of one block step, one each, in turn; at most `places` of them are in flight.
+class stepped_words {
+public:
+    stepped_words(bench_runtime& runtime, u32 places) : runtime_(runtime), words_(runtime, places), expected_(places, 0)
+    {
+        words_.upload(expected_);
+    }
+    task_handle submit(u64 i)
+    {
+        return runtime_.submit(step_task{{words_.data() + i % expected_.size(), 1}, 1, static_cast<u32>(i)});
+    }
+    /// Compares with a sequential run of tasks [0, count).
+    bool check(u64 count)
+    {
+        for (u64 i = 0; i < count; ++i) expected_[i % expected_.size()] = stepped(expected_[i % expected_.size()], static_cast<u32>(i));
+        std::vector<u32> words(expected_.size());
+        words_.download(words);
+        return words == expected_;
+    }
+
+private:
+    bench_runtime& runtime_;
+    buffer<u32> words_;
+    std::vector<u32> expected_;
+};
+
+double percentile(std::vector<double> values, double share)
+{
+    const auto at = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1) + 0.5);
+    std::nth_element(values.begin(), values.begin() + at, values.end());
+    return values[static_cast<std::size_t>(at)];
+}
+
+} // namespace
+
+std::vector<figure> bench_echo(const bench_setup& s)
+{
+    const std::vector<std::string> floors{floor_names::flag_echo}, alternatives{floor_names::launch_and_sync};
+    s.floors.prepare(floors);
+    s.floors.prepare(alternatives);
+    bench_runtime runtime(s.configuration);
+    stepped_words words(runtime, 64);
+    const u64 count = s.how_long.tasks != 0 ? s.how_long.tasks : runtime.on_cuda() ? 20000 : 2000;
+    const u64 lost = s.lose_a_task ? count / 2 : count;
+    wake(runtime);
+    std::vector<double> us;
+    for (u64 i = 0; i < count; ++i) {
+        if (i == lost) continue;
+        const auto start = clock::now();
+        const task_handle handle = words.submit(i);
+        if (!runtime.wait(handle, start + std::chrono::minutes(1)).ok()) throw device_error("a task of the echo did not complete within a minute");
+        us.push_back(seconds_since(start) * 1e6);
+    }
+    figure f{"submit to seen complete", "us", spread_of(us)};
+    f.further = {{"min", percentile(us, 0)}, {"p50", percentile(us, 0.5)}, {"p99", percentile(us, 0.99)}};
+    f.tasks = count;
+    f.repeats = 1;
+    f.verified = words.check(count);
+    if (!f.verified) f.note = "the memory differs from a sequential run's";
+    f.floors = s.floors.references(floors, f.unit);
+    f.alternatives = s.floors.references(alternatives, f.unit);
+    return {f};
+}
+
+std::vector<figure> bench_submit(const bench_setup& s)
+{
+    const std::vector<std::string> floors{floor_names::slot_store}, alternatives{floor_names::launch};
+    s.floors.prepare(floors);
+    s.floors.prepare(alternatives);
+    bench_runtime runtime(s.configuration);
+    // Half a ring of one-slot tasks into an empty ring: the submitter never waits.
+    const u64 batch = std::max<u64>(1, runtime.configuration().ring_slots / 2);
+    stepped_words words(runtime, static_cast<u32>(std::min<u64>(batch, 4096)));
+    const u64 wanted = s.how_long.tasks != 0 ? s.how_long.tasks : runtime.on_cuda() ? 200000 : 20000;
+    const u64 batches = std::max<u64>(std::max<u64>(s.how_long.repeats, 1), wanted / batch);
+    const u64 lost = s.lose_a_task ? batch / 2 : ~u64{0};
+    std::vector<double> ns;
+    u64 i = 0;
+    for (u64 b = 0; b < batches; ++b) {
+        wake(runtime);
+        const u64 end = i + batch;
+        const auto start = clock::now();
+        for (; i < end; ++i)
+            if (i != lost) words.submit(i);
+        ns.push_back(seconds_since(start) * 1e9 / static_cast<double>(batch));
+        wait_all(runtime);
+    }
+    figure f{"submit, one slot, ring not full", "ns", spread_of(ns)};
+    f.further = {{"min", percentile(ns, 0)}, {"p99", percentile(ns, 0.99)}};
+    f.tasks = batch;
+    f.repeats = static_cast<u32>(ns.size());
+    f.verified = words.check(i);
+    if (!f.verified) f.note = "the memory differs from a sequential run's";
+    f.floors = s.floors.references(floors, f.unit);
+    f.alternatives = s.floors.references(alternatives, f.unit);
+    return {f};
+}
+
+} // namespace slipstream::bench
