@@ -1,18 +1,24 @@
 // slipstream bench: what tasks cost, beside what the hardware and CUDA need for the same.
-#include "tools/slipstream/bench/benchmarks.hpp"
 #include "tools/slipstream/bench/report.hpp"
+#include "tools/slipstream/bench/targets.hpp"
+#include "tools/slipstream/bench/time_limit.hpp"
 #include "tools/slipstream/commands.hpp"
 #include "tools/slipstream/device_choice.hpp"
+#include "tools/slipstream/progress_bar.hpp"
 #include <algorithm>
 
 namespace slipstream::cli {
 namespace {
 
-const bench::benchmark& find_benchmark(const std::string& name)
+constexpr std::chrono::seconds time_allowed{8 * 60};
+
+// Null for floors and targets, which run no tasks or those of several benchmarks.
+const bench::benchmark* find_benchmark(const std::string& name)
 {
+    if (name == "floors" || name == "targets") return nullptr;
     std::string known = "floors, ";
     for (const auto& b : bench::all_benchmarks()) {
-        if (b.name == name) return b;
+        if (b.name == name) return &b;
         known += b.name + ", ";
     }
     known += "targets";
@@ -25,33 +31,67 @@ bool all_good(const std::vector<bench::figure>& figures)
     return std::all_of(figures.begin(), figures.end(), [](const bench::figure& f) { return f.verified; });
 }
 
+std::vector<bench::figure> measure_floors(bench::floor_book& floors)
+{
+    progress_bar bar("measuring floors");
+    std::vector<bench::figure> out;
+    for (const auto& entry : floors.entries()) {
+        out.push_back(floors.measure(entry));
+        bar.at(static_cast<double>(out.size()), static_cast<double>(floors.entries().size()));
+    }
+    return out;
+}
+
+// One command in progress: measures, prints, writes.
+int measure_and_report(const options& o, const bench::benchmark* chosen, const report_target& target, const environment& e,
+                       const bench::bench_setup& setup)
+{
+    std::FILE* const to = target.tables();
+    rapidjson::StringBuffer text;
+    json_writer w(text);
+    w.StartObject();
+    field(w, "command", "bench " + o.benchmark);
+    bool good = true;
+    const auto head = [&](const char* what) {
+        std::fprintf(to, "bench %s: %s\n%s, window %u, ring %u, commit %s:\n", o.benchmark.c_str(), what, e.device.c_str(), o.window, o.ring,
+                     e.commit.c_str());
+    };
+    if (o.benchmark == "targets") {
+        const std::vector<bench::target> targets = bench::measure_targets(setup, e.is_cuda);
+        good = std::all_of(targets.begin(), targets.end(), [](const bench::target& t) { return !t.measured || t.measured->verified; });
+        head("what was wanted, what came out");
+        bench::print_targets(to, targets);
+        bench::write_targets(w, targets);
+    } else {
+        const std::vector<bench::figure> figures = chosen != nullptr ? chosen->run(setup) : measure_floors(setup.floors);
+        good = all_good(figures);
+        head(chosen != nullptr ? chosen->what.c_str() : "what the hardware and CUDA need");
+        bench::print_figures(to, figures);
+        bench::write_figures(w, figures);
+    }
+    if (!e.is_cuda) std::fprintf(to, "\nThis was a correctness run on the host device: its times are NOT GPU times.\n");
+    write_environment(w, e, o);
+    w.EndObject();
+    if (target.wants_json()) target.write(text);
+    return good ? exit_good : exit_run_failed;
+}
+
 } // namespace
 
 int run_bench(const options& o)
 {
     const report_target target(o);
-    std::FILE* const to = target.tables();
-    const bench::benchmark& chosen = find_benchmark(o.benchmark);
+    const bench::benchmark* const chosen = find_benchmark(o.benchmark);
     const auto device = open_named_device(o.device);
+    if (o.benchmark == "floors" && !device->is_cuda())
+        throw usage_error("bench floors: measures a GPU, and the device is the host; use --device cuda on a machine with one (see 'slipstream devices')");
     const environment e = describe_environment(o, device->name(), device->is_cuda());
+    // A benchmark of one figure may be given hours (--seconds); these two are bounded.
+    std::unique_ptr<bench::time_limit> limit;
+    if (chosen == nullptr) limit = std::make_unique<bench::time_limit>("bench " + o.benchmark, time_allowed);
     bench::floor_book floors(device->is_cuda() ? bench::all_floors(device->ordinal()) : std::vector<bench::floor_entry>{}, o.repeat);
-    const bench::bench_setup setup{engine_configuration(o, *device), {o.repeat, o.tasks, o.seconds}, o.lose_a_task, o.width, floors};
-
-    const std::vector<bench::figure> figures = chosen.run(setup);
-    std::fprintf(to, "bench %s: %s\n%s, window %u, ring %u, commit %s:\n", chosen.name.c_str(), chosen.what.c_str(), e.device.c_str(), o.window,
-                 o.ring, e.commit.c_str());
-    bench::print_figures(to, figures);
-    if (!e.is_cuda) std::fprintf(to, "\nThis was a correctness run on the host device: its times are NOT GPU times.\n");
-
-    rapidjson::StringBuffer text;
-    json_writer w(text);
-    w.StartObject();
-    field(w, "command", "bench " + o.benchmark);
-    bench::write_figures(w, figures);
-    write_environment(w, e, o);
-    w.EndObject();
-    if (target.wants_json()) target.write(text);
-    return all_good(figures) ? exit_good : exit_run_failed;
+    return measure_and_report(o, chosen, target, e,
+                              {engine_configuration(o, *device), {o.repeat, o.tasks, o.seconds}, o.lose_a_task, o.width, floors});
 }
 
 } // namespace slipstream::cli

@@ -24,6 +24,7 @@ struct figure {
     u64 tasks = 0;                 ///< of the smaller of the two sizes that a slope was taken between
     u32 repeats = 0;
     bool verified = false;
+    std::string kind = {};         ///< floors: limit or alternative
     std::string note = {};                      ///< what the figure is not, or why it did not verify
     std::vector<reference> floors = {};         ///< what the hardware needs for the same, same run
     std::vector<reference> alternatives = {};   ///< what CUDA needs for the same, same run

@@ -62,19 +62,25 @@ void write_figures(cli::json_writer& w, const std::vector<figure>& figures)
     w.StartArray();
     for (const figure& f : figures) {
         w.StartObject();
-        cli::field(w, "name", f.name);
-        cli::field(w, "unit", f.unit);
-        cli::field(w, "value", f.value);
-        for (const auto& [key, value] : f.further) cli::field(w, key.c_str(), value);
-        cli::field(w, "tasks", f.tasks);
-        cli::field(w, "repeats", f.repeats);
-        cli::field(w, "verified", f.verified);
-        if (!f.note.empty()) cli::field(w, "note", f.note);
-        write_references(w, "floors", f.floors);
-        write_references(w, "alternatives", f.alternatives);
+        write_figure(w, f);
         w.EndObject();
     }
     w.EndArray();
+}
+
+void write_figure(cli::json_writer& w, const figure& f)
+{
+    cli::field(w, "name", f.name);
+    cli::field(w, "unit", f.unit);
+    if (!f.kind.empty()) cli::field(w, "kind", f.kind);
+    cli::field(w, "value", f.value);
+    for (const auto& [key, value] : f.further) cli::field(w, key.c_str(), value);
+    cli::field(w, "tasks", f.tasks);
+    cli::field(w, "repeats", f.repeats);
+    cli::field(w, "verified", f.verified);
+    if (!f.note.empty()) cli::field(w, "note", f.note);
+    write_references(w, "floors", f.floors);
+    write_references(w, "alternatives", f.alternatives);
 }
 
 } // namespace slipstream::bench

@@ -8,6 +8,8 @@ namespace slipstream::bench {
 void print_figures(std::FILE* to, const std::vector<figure>& figures);
 /// `"figures": [...]`.
 void write_figures(cli::json_writer& w, const std::vector<figure>& figures);
+/// The members of one of them.
+void write_figure(cli::json_writer& w, const figure& f);
 /// Three significant digits, "-" for no number.
 std::string number_text(double value);
 

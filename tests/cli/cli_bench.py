@@ -1,0 +1,106 @@
+"""slipstream bench on the host device: every benchmark verifies, its JSON has its parts, bad usage is refused."""
+import os
+import cli_harness
+from cli_harness import CliTest
+
+SMALL = ("--device", "host", "--tasks", 40, "--repeat", 2)
+BENCHMARKS = ("chain", "fan", "throughput", "echo", "blocks", "window", "submit")
+
+
+def is_number_or_none(value):
+    return value is None or isinstance(value, (int, float))
+
+
+class Bench(CliTest):
+    def test_every_benchmark_verifies_and_says_where_it_ran(self):
+        for name in BENCHMARKS:
+            result, done = self.json_of("bench", name, *SMALL)
+            self.assertEqual(result["command"], f"bench {name}")
+            self.assertGreaterEqual(len(result["figures"]), 1)
+            for figure in result["figures"]:
+                self.assertIs(figure["verified"], True, figure)
+                self.assertIn(figure["unit"], ("us", "ns", "M/s"))
+                for key in ("median", "p10", "p90"):
+                    self.assertTrue(is_number_or_none(figure["value"][key]), figure)  # none: at these sizes times are noise
+                self.assertGreaterEqual(figure["tasks"], 1)
+                self.assertGreaterEqual(figure["repeats"], 1)
+                self.assertEqual(figure["floors"], [])  # the host device has none
+                self.assertEqual(figure["alternatives"], [])
+            environment = result["environment"]
+            self.assertEqual(environment["device"], "host")
+            for key in ("cpu", "commit", "command", "window", "ring", "repeat"):
+                self.assertIn(key, environment)
+            self.assertIn("NOT GPU times", done.stderr)
+
+    def test_a_chain_has_its_three_bodies_and_the_empty_one_is_labelled(self):
+        result, _ = self.json_of("bench", "chain", *SMALL)
+        names = [figure["name"] for figure in result["figures"]]
+        self.assertEqual(names, ["chain, 4 KB", "chain, 4 B", "chain, 0 B (no-op bodies)"])
+        self.assertIn("verifies nothing", result["figures"][2]["note"])
+
+    def test_a_lost_task_does_not_verify(self):
+        for name in BENCHMARKS:
+            result, _ = self.json_of("bench", name, *SMALL, "--lose-a-task", code=1)
+            for figure in result["figures"]:
+                if "no-op" not in figure["name"]:
+                    self.assertIs(figure["verified"], False, figure)
+
+    def test_small_windows_and_rings_verify(self):
+        for window, ring in ((16, 4), (64, 16)):
+            for name in ("chain", "fan", "throughput", "submit"):
+                self.run_cli("bench", name, *SMALL, "--window", window, "--ring", ring)
+
+    def test_the_width_of_a_fan_is_chosen(self):
+        result, _ = self.json_of("bench", "fan", *SMALL, "--width", 3)
+        self.assertIn("fan of 3", result["figures"][0]["name"])
+
+    def test_sizes_follow_from_the_time_given(self):
+        result, _ = self.json_of("bench", "fan", "--device", "host", "--repeat", 2, "--seconds", 0.1)
+        self.assertIs(result["figures"][0]["verified"], True)
+        self.assertGreaterEqual(result["figures"][0]["tasks"], 1)
+
+    def test_a_file_takes_the_json_and_the_table_stays_on_stdout(self):
+        done = self.run_cli("bench", "echo", *SMALL, "--json", self.path("echo.json"))
+        self.assertIn("submit to seen complete", done.stdout)
+        self.assertTrue(os.path.getsize(self.path("echo.json")) > 0)
+
+
+class Targets(CliTest):
+    def test_on_the_host_every_row_is_listed_and_none_is_met(self):
+        result, done = self.json_of("bench", "targets", *SMALL)
+        rows = result["targets"]
+        self.assertGreaterEqual(len(rows), 15)
+        for row in rows:
+            self.assertEqual(row["verdict"], "not measured", row)
+            self.assertTrue(row["why"])
+            if "figure" in row:
+                self.assertIs(row["figure"]["verified"], True, row)
+        self.assertIn("environment", result)
+        self.assertIn("not measured", done.stderr)
+
+    def test_a_wrong_result_fails_the_command(self):
+        result, _ = self.json_of("bench", "targets", *SMALL, "--lose-a-task", code=1)
+        self.assertNotIn("met", [row["verdict"] for row in result["targets"]])
+
+
+class BadUsage(CliTest):
+    def test_an_unknown_or_missing_benchmark_is_refused_with_the_known_ones(self):
+        self.refused("bench", names=("chain", "targets"))
+        self.refused("bench", "chains", names=("chains", "chain", "targets"))
+
+    def test_numbers_out_of_bounds_are_refused(self):
+        for flag, value in (("--repeat", 0), ("--width", 0), ("--width", 257), ("--seconds", 0), ("--seconds", "nan"),
+                            ("--tasks", 10_000_001), ("--window", 8), ("--ring", 2)):
+            self.refused("bench", "chain", "--device", "host", flag, value, names=(flag,))
+        self.refused("bench", "chain", "--tasks", "many", names=("--tasks",))
+
+    def test_floors_need_a_gpu(self):
+        self.refused("bench", "floors", "--device", "host", names=("floors", "--device"))
+
+    def test_unknown_devices_and_files_are_refused(self):
+        self.refused("bench", "chain", "--device", "tpu", names=("tpu",))
+        self.refused("bench", "chain", *SMALL, "--json", self.path("no/such/folder.json"), names=("--json",))
+
+
+if __name__ == "__main__":
+    cli_harness.main()

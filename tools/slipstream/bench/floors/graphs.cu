@@ -1,0 +1,159 @@
+// CUDA alternatives with a graph, which must be known beforehand: replay of several shapes, and what building one costs.
+#include "tools/slipstream/bench/floors/body_kernels.cuh"
+#include "tools/slipstream/bench/floors/floor_groups.hpp"
+#include "tools/slipstream/bench/floors/floor_names.hpp"
+#include "tools/slipstream/bench/floors/kernel_graph.cuh"
+
+namespace slipstream::bench {
+namespace {
+
+// A family of graphs: `count` says how long. Data are words that start at 0 and should all be `result(count)` after one replay.
+struct graph_shape {
+    u64 words;      ///< checked
+    u64 scratch;    ///< not checked
+    u32 per_count;  ///< nodes that a figure is divided by, for each unit of count
+    std::function<void(kernel_graph&, u32* data, u32* scratch, u32 count)> build;
+    std::function<u32(u32 count)> result;
+};
+
+graph_shape chain_shape(u32 bytes, u32 blocks)
+{
+    const u32 words = bytes / 4;
+    return {static_cast<u64>(words) * blocks, 0, 1,
+            [=](kernel_graph& graph, u32* data, u32*, u32 count) {
+                std::vector<cudaGraphNode_t> last;
+                for (u32 i = 1; i <= count; ++i) last = {graph.add(last, blocks, step_kernel, data, words, i)};
+            },
+            steps_from_zero};
+}
+
+graph_shape parallel_shape(u32 bytes, u32 chains)
+{
+    const u32 words = bytes / 4;
+    return {static_cast<u64>(words) * chains, 0, chains,
+            [=](kernel_graph& graph, u32* data, u32*, u32 count) {
+                std::vector<std::vector<cudaGraphNode_t>> last(chains);
+                for (u32 i = 1; i <= count; ++i)
+                    for (u32 c = 0; c < chains; ++c) last[c] = {graph.add(last[c], 1, step_kernel, data + static_cast<u64>(c) * words, words, i)};
+            },
+            steps_from_zero};
+}
+
+// Nodes without edges, `width` for each unit of count; data are those of the largest count measured.
+graph_shape flat_shape(u32 bytes, u32 width, u32 count_max)
+{
+    const u32 words = bytes / 4;
+    return {0, static_cast<u64>(words) * width * count_max, width,
+            [=](kernel_graph& graph, u32*, u32* scratch, u32 count) {
+                for (u32 i = 0; i < count * width; ++i) graph.add({}, 1, step_kernel, scratch + static_cast<u64>(i) * words, words, 1);
+            },
+            [](u32) { return 0u; }};
+}
+
+graph_shape fan_shape(u32 width)
+{
+    return {body_words, static_cast<u64>(body_words) * width, 1,
+            [=](kernel_graph& graph, u32* source, u32* parts, u32 count) {
+                std::vector<cudaGraphNode_t> last;
+                u32 number = 1;
+                for (u32 round = 0; round < count; ++round) {
+                    const cudaGraphNode_t producer = graph.add(last, 1, step_kernel, source, body_words, number++);
+                    std::vector<cudaGraphNode_t> readers;
+                    for (u32 k = 0; k < width; ++k)
+                        readers.push_back(graph.add({producer}, 1, relay_kernel, source, parts + static_cast<u64>(k) * body_words, number++));
+                    last = {graph.add(readers, 1, join_kernel, parts, width, source, number++)};
+                }
+            },
+            [=](u32 count) { return fan_result(width, count); }};
+}
+
+__global__ void __launch_bounds__(floor_threads) early_step_kernel(u32* data, u32 words, u32 number)
+{
+#if __CUDA_ARCH__ >= 900
+    cudaTriggerProgrammaticLaunchCompletion(); // the next one may take its place at once ...
+    cudaGridDependencySynchronize();           // ... and waits here until this one's writes are visible
+#endif
+    floor_block block;
+    step_words(block, data, words, number);
+}
+
+graph_shape early_chain_shape(u32 bytes)
+{
+    const u32 words = bytes / 4;
+    return {words, 0, 1,
+            [=](kernel_graph& graph, u32* data, u32*, u32 count) {
+                cudaGraphNode_t last = nullptr;
+                for (u32 i = 1; i <= count; ++i) {
+                    const cudaGraphNode_t node = graph.add({}, 1, early_step_kernel, data, words, i);
+                    if (last != nullptr) graph.add_early_edge(last, node);
+                    last = node;
+                }
+            },
+            steps_from_zero};
+}
+
+floor_result measure_replay(const graph_shape& shape, u32 count, u32 repeats)
+{
+    const floor_memory<u32> data(std::max<u64>(shape.words, 1)), scratch(std::max<u64>(shape.scratch, 1));
+    gpu_timer timer;
+    kernel_graph graphs[2]; // of count and 2 * count
+    for (u32 i = 0; i < 2; ++i) {
+        shape.build(graphs[i], data.get(), scratch.get(), (i + 1) * count);
+        graphs[i].finish(timer.stream());
+    }
+    bool good = true;
+    const auto run = [&](u32 length, u32) {
+        data.clear(timer.stream());
+        const double us = timer.us([&] { graphs[length == count ? 0 : 1].replay(timer.stream()); });
+        if (shape.words != 0) good &= all_equal(data.read(), shape.result(length));
+        return us / shape.per_count;
+    };
+    std::vector<double> us = floor_slopes(run, count, repeats);
+    return {std::move(us), good};
+}
+
+// Build, instantiate, upload: microseconds a node.
+floor_result measure_build(const graph_shape& shape, u32 count, u32 repeats)
+{
+    const floor_memory<u32> data(std::max<u64>(shape.words, 1)), scratch(std::max<u64>(shape.scratch, 1));
+    gpu_timer timer;
+    std::vector<double> us;
+    bool good = true;
+    for (u32 i = 0; i < repeats; ++i) {
+        data.clear(timer.stream());
+        check_cuda(cudaStreamSynchronize(timer.stream()), "cudaMemset");
+        const auto start = std::chrono::steady_clock::now();
+        kernel_graph graph;
+        shape.build(graph, data.get(), scratch.get(), count);
+        graph.finish(timer.stream());
+        us.push_back(us_since(start) / graph.nodes());
+        graph.replay(timer.stream());
+        check_cuda(cudaStreamSynchronize(timer.stream()), "cudaGraphLaunch");
+        if (shape.words != 0) good &= all_equal(data.read(), shape.result(count));
+    }
+    return {std::move(us), good};
+}
+
+} // namespace
+
+void add_graph_alternatives(std::vector<floor_entry>& to)
+{
+    const auto replay = [&](std::string name, graph_shape shape, u32 count) {
+        to.push_back({std::move(name), "us", floor_kind::alternative, [=](u32 n) { return measure_replay(shape, count, n); }});
+    };
+    const auto build = [&](std::string name, graph_shape shape, u32 count) {
+        to.push_back({std::move(name), "us", floor_kind::alternative, [=](u32 n) { return measure_build(shape, count, n); }});
+    };
+    for (const u32 bytes : {0u, 4u, 4096u}) replay(floor_names::graph_chain(bytes), chain_shape(bytes, 1), 1000);
+    for (const u32 blocks : {2u, 16u, 50u, 131u, 500u}) replay(floor_names::graph_wide_chain(blocks), chain_shape(4096, blocks), 300);
+    for (const u32 bytes : {0u, 4u, 4096u}) replay(floor_names::graph_parallel(bytes), parallel_shape(bytes, 128), 16);
+    for (const u32 bytes : {0u, 4096u}) replay("graph replay, no edges, " + floor_names::size_text(bytes), flat_shape(bytes, 128, 32), 16);
+    for (const u32 width : {2u, 8u}) replay(floor_names::graph_fan(width), fan_shape(width), 100);
+    for (const u32 bytes : {0u, 4096u})
+        replay("graph replay, chain with programmatic edges, " + floor_names::size_text(bytes), early_chain_shape(bytes), 1000);
+    build("graph build, instantiate, upload: chain, a node", chain_shape(4096, 1), 1000);
+    build("graph build, instantiate, upload: 128 parallel chains, a node", parallel_shape(4096, 128), 16);
+    build("graph build, instantiate, upload: no edges, a node", flat_shape(4096, 128, 32), 32);
+}
+
+} // namespace slipstream::bench

@@ -1,0 +1,189 @@
+#include "tools/slipstream/bench/targets.hpp"
+#include "tools/slipstream/bench/floors/floor_names.hpp"
+#include "tools/slipstream/bench/independent_tasks.hpp"
+#include "tools/slipstream/bench/report.hpp"
+#include <cmath>
+
+namespace slipstream::bench {
+namespace {
+
+using namespace floor_names;
+
+class target_list {
+public:
+    target_list(const bench_setup& s, bool on_cuda) : setup_(s), on_cuda_(on_cuda) {}
+
+    std::vector<target> take() { return std::move(rows_); }
+
+    /// A row with the figure that decides it. Conditions follow by the calls below.
+    void row(std::string name, std::string wanted, figure f)
+    {
+        const bool counts = on_cuda_ && f.verified;
+        const std::string why = counts ? "" : !f.verified ? f.note : "times on the host device are no GPU times";
+        rows_.push_back({std::move(name), std::move(wanted), std::move(f), {}, counts ? verdict::met : verdict::not_measured, why});
+    }
+    void no_row(std::string name, std::string wanted, std::string why)
+    {
+        rows_.push_back({std::move(name), std::move(wanted), {}, {}, verdict::not_measured, std::move(why)});
+    }
+
+    void limit(const std::string& what, double limit, bool at_least = false) { add(what, figure_value(), limit, at_least); }
+    /// The figure against `factor` times a floor or an alternative of this run.
+    void limit_by(const std::string& reference_name, double factor, const std::string& what)
+    {
+        const auto found = setup_.floors.references({reference_name}, rows_.back().measured->unit);
+        if (found.empty())
+            missing(reference_name);
+        else
+            add(what, figure_value(), factor * found.front().value, false);
+    }
+    /// Something else than the figure itself.
+    void add(const std::string& what, double value, double limit, bool at_least)
+    {
+        target& t = rows_.back();
+        t.conditions.push_back({what, value, limit, at_least});
+        if (!std::isfinite(value)) {
+            t.outcome = verdict::not_measured;
+            t.why = what + ": no figure, the times were noise; give more tasks";
+        } else if (t.outcome == verdict::met && !t.conditions.back().holds()) {
+            t.outcome = verdict::falls_short;
+        }
+    }
+
+private:
+    double figure_value() const { return rows_.back().measured->value.median; }
+
+    void missing(const std::string& reference_name)
+    {
+        target& t = rows_.back();
+        t.outcome = verdict::not_measured;
+        if (t.why.empty()) t.why = "'" + reference_name + "' was not measured in this run";
+    }
+
+    const bench_setup& setup_;
+    bool on_cuda_;
+    std::vector<target> rows_;
+};
+
+// Rates are asked for over ten million tasks: fewer repetitions, more time.
+bench_setup long_runs(const bench_setup& s)
+{
+    bench_setup out = s;
+    out.how_long.repeats = std::min(s.how_long.repeats, 5u);
+    out.how_long.seconds = 6 * s.how_long.seconds;
+    return out;
+}
+
+void add_rate_rows(target_list& list, const bench_setup& s)
+{
+    const bench_setup many = long_runs(s);
+    const auto enough_tasks = [&](const figure& f) { list.add("tasks of the larger run", 2.0 * static_cast<double>(f.tasks), 1e7, true); };
+
+    const figure handles = throughput_figure(many, declared::handles, 256);
+    list.row("independent tasks that write 4 B, handles (2 in, 1 out), window 256", ">= 25 M tasks/s over 10^7 tasks", handles);
+    list.limit(">= 25 M/s", 25, true);
+    enough_tasks(handles);
+
+    const figure ranges = throughput_figure(many, declared::four_ranges, 256);
+    list.row("the same with 4 raw ranges, disjoint, unaligned, interleaved in 1 MB", ">= 10 M tasks/s over 10^7 tasks", ranges);
+    list.limit(">= 10 M/s", 10, true);
+    enough_tasks(ranges);
+
+    list.row("that row at window 1024", ">= 50 % of window 256", throughput_figure(many, declared::four_ranges, 1024));
+    list.limit(">= 50 % of window 256", 0.5 * ranges.value.median, true);
+}
+
+void add_dependency_rows(target_list& list, const bench_setup& s)
+{
+    list.row("dependent chain, 4 KB, scheduler's choice of worker", "<= 1.4 x same-CTA hop, <= 1/3 of graph replay", chain_figure(s, 4096));
+    list.limit_by(same_cta_hop(4096), 1.4, "<= 1.4 x same-CTA hop");
+    list.limit_by(graph_chain(4096), 1.0 / 3, "<= 1/3 of graph replay");
+
+    list.no_row("the same chain, successor forced to another SM", "<= 1.3 x release hop", "workers cannot be chosen yet");
+
+    for (const u32 width : {2u, 8u}) {
+        list.row(width == 2 ? "diamonds, 4 KB" : "fan-out and fan-in of 8, 4 KB", "<= 0.9 x graph replay, <= 1/3 of streams and events",
+                 fan_figure(s, width));
+        list.limit_by(graph_fan(width), 0.9, "<= 0.9 x graph replay");
+        list.limit_by(streams_fan(width), 1.0 / 3, "<= 1/3 of streams and events");
+    }
+
+    list.row("task as wide as the workers -> the same, 4 KB a block", "<= 1.3 x grid barrier", blocks_figure(s, 131));
+    list.limit_by(grid_barrier(4096), 1.3, "<= 1.3 x grid barrier");
+}
+
+std::string verdict_text(verdict v)
+{
+    return v == verdict::met ? "met" : v == verdict::falls_short ? "short" : "not measured";
+}
+
+} // namespace
+
+std::vector<target> measure_targets(const bench_setup& s, bool on_cuda)
+{
+    target_list list(s, on_cuda);
+    list.row("host cost of submit, one thread, one slot", "<= 20 ns", bench_submit(s).front());
+    list.limit("<= 20 ns", 20);
+    list.no_row("bus payload per task", "<= 96 B one slot, <= 160 B two slots", "bytes on the bus are not counted yet");
+    add_rate_rows(list, s);
+    add_dependency_rows(list, s);
+    list.row("submit to seen complete, idle GPU", "<= 1.5 x host-GPU-host flag echo", bench_echo(s).front());
+    list.limit_by(flag_echo, 1.5, "<= 1.5 x flag echo");
+    list.no_row("one task of 10^6 blocks writing 4 B, even and skewed", ">= 1.0 x the same body launched", "no benchmark yet");
+    list.no_row("METG(50 %), stencil_1d, as wide as the workers", "<= 8 us, <= 1/2 of graph replay's", "no benchmark yet");
+    list.no_row("bodies alone and mixed", "copy and reduction >= 95 %, GEMM and fp64 >= 90 % of launched", "no benchmark yet");
+    list.no_row("idle scheduler's cost to a memory-bound kernel", "<= 2 %", "no benchmark yet");
+    list.no_row("as work grows: 10^3 to 10^7 tasks, windows 16 to 1024, 1 to 64 accesses", "10^7 tasks <= 1.1 x 10^5 per task", "no benchmark yet");
+    return list.take();
+}
+
+void print_targets(std::FILE* to, const std::vector<target>& targets)
+{
+    for (const target& t : targets) {
+        std::fprintf(to, "  %-12s  %s: wanted %s\n", verdict_text(t.outcome).c_str(), t.row.c_str(), t.wanted.c_str());
+        if (t.measured)
+            std::fprintf(to, "                %s %s (p10 %s, p90 %s)\n", number_text(t.measured->value.median).c_str(), t.measured->unit.c_str(),
+                         number_text(t.measured->value.p10).c_str(), number_text(t.measured->value.p90).c_str());
+        for (const condition& c : t.conditions)
+            std::fprintf(to, "                %s: %s, limit %s: %s\n", c.what.c_str(), number_text(c.value).c_str(), number_text(c.limit).c_str(),
+                         c.holds() ? "holds" : "does not hold");
+        if (t.measured)
+            for (const reference& r : t.measured->alternatives)
+                std::fprintf(to, "                alternative: %s %s %s\n", r.name.c_str(), number_text(r.value).c_str(), t.measured->unit.c_str());
+        if (!t.why.empty()) std::fprintf(to, "                %s\n", t.why.c_str());
+    }
+}
+
+void write_targets(cli::json_writer& w, const std::vector<target>& targets)
+{
+    w.Key("targets");
+    w.StartArray();
+    for (const target& t : targets) {
+        w.StartObject();
+        cli::field(w, "row", t.row);
+        cli::field(w, "wanted", t.wanted);
+        cli::field(w, "verdict", verdict_text(t.outcome));
+        if (!t.why.empty()) cli::field(w, "why", t.why);
+        if (t.measured) {
+            w.Key("figure");
+            w.StartObject();
+            write_figure(w, *t.measured);
+            w.EndObject();
+        }
+        w.Key("conditions");
+        w.StartArray();
+        for (const condition& c : t.conditions) {
+            w.StartObject();
+            cli::field(w, "what", c.what);
+            cli::field(w, "value", c.value);
+            cli::field(w, "limit", c.limit);
+            cli::field(w, "holds", c.holds());
+            w.EndObject();
+        }
+        w.EndArray();
+        w.EndObject();
+    }
+    w.EndArray();
+}
+
+} // namespace slipstream::bench
