@@ -15,28 +15,55 @@ SLIPSTREAM_BOTH u32 stepped(u32 x, u32 number)
     return x * 1664525u + number;
 }
 
-/// Reads and writes `count` words, each thread of the block its share.
+/// 16 bytes, one load and one store of a thread: with words, a body of 4 KB would be four round trips to L2 in a row, and flatter
+/// every scheduler beside it.
+struct alignas(16) quad {
+    u32 w[4];
+};
+
+/// Reads and writes `count` words, each thread of the block its share. A multiple of four words is 16-byte aligned.
 template <class Block>
 SLIPSTREAM_BODY void step_words(Block& block, u32* words, u32 count, u32 number)
 {
-    for (u32 i = block.rank(); i < count; i += block.size()) words[i] = stepped(words[i], number);
+    if (count % 4 != 0) {
+        for (u32 i = block.rank(); i < count; i += block.size()) words[i] = stepped(words[i], number);
+        return;
+    }
+    auto* const quads = reinterpret_cast<quad*>(words);
+    for (u32 i = block.rank(); i < count / 4; i += block.size()) {
+        quad q = quads[i];
+        for (u32& word : q.w) word = stepped(word, number);
+        quads[i] = q;
+    }
 }
 
-/// Reads `from`, writes `to`.
+/// Reads `from`, writes `to`: 16-byte aligned, a multiple of four words.
 template <class Block>
 SLIPSTREAM_BODY void relay_words(Block& block, const u32* from, u32* to, u32 count, u32 number)
 {
-    for (u32 i = block.rank(); i < count; i += block.size()) to[i] = from[i] + number;
+    const auto* const source = reinterpret_cast<const quad*>(from);
+    auto* const target = reinterpret_cast<quad*>(to);
+    for (u32 i = block.rank(); i < count / 4; i += block.size()) {
+        quad q = source[i];
+        for (u32& word : q.w) word += number;
+        target[i] = q;
+    }
 }
 
-/// Folds `parts` arrays, which lie behind each other, into `to`.
+/// Folds `parts` arrays, which lie behind each other, into `to`; aligned as above.
 template <class Block>
 SLIPSTREAM_BODY void join_words(Block& block, const u32* from, u32 parts, u32* to, u32 count, u32 number)
 {
-    for (u32 i = block.rank(); i < count; i += block.size()) {
-        u32 sum = to[i];
-        for (u32 p = 0; p < parts; ++p) sum += from[p * count + i];
-        to[i] = stepped(sum, number);
+    const auto* const source = reinterpret_cast<const quad*>(from);
+    auto* const target = reinterpret_cast<quad*>(to);
+    for (u32 i = block.rank(); i < count / 4; i += block.size()) {
+        quad sum = target[i];
+        for (u32 p = 0; p < parts; ++p) {
+            const quad part = source[p * (count / 4) + i];
+            for (u32 k = 0; k < 4; ++k) sum.w[k] += part.w[k];
+        }
+        for (u32& word : sum.w) word = stepped(word, number);
+        target[i] = sum;
     }
 }
 
