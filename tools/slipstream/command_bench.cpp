@@ -53,12 +53,13 @@ int measure_and_report(const options& o, const bench::benchmark* chosen, const r
     field(w, "command", "bench " + o.benchmark);
     bool good = true;
     const auto head = [&](const char* what) {
-        std::fprintf(to, "bench %s: %s\n%s, window %u, ring %u, commit %s:\n", o.benchmark.c_str(), what, e.device.c_str(), o.window, o.ring,
-                     e.commit.c_str());
+        std::fprintf(to, "bench %s: %s\n%s, window %u, ring %u, commit %s:\n", o.benchmark.c_str(), what, e.device.c_str(),
+                     o.window, o.ring, e.commit.c_str());
     };
     if (o.benchmark == "targets") {
         const std::vector<bench::target> targets = bench::measure_targets(setup, e.is_cuda);
-        good = std::all_of(targets.begin(), targets.end(), [](const bench::target& t) { return !t.measured || t.measured->verified; });
+        good =
+            std::all_of(targets.begin(), targets.end(), [](const bench::target& t) { return !t.measured || t.measured->verified; });
         head("what was wanted, what came out");
         bench::print_targets(to, targets);
         bench::write_targets(w, targets);
@@ -84,12 +85,14 @@ int run_bench(const options& o)
     const bench::benchmark* const chosen = find_benchmark(o.benchmark);
     const auto device = open_named_device(o.device);
     if (o.benchmark == "floors" && !device->is_cuda())
-        throw usage_error("bench floors: measures a GPU, and the device is the host; use --device cuda on a machine with one (see 'slipstream devices')");
+        throw usage_error("bench floors: measures a GPU, and the device is the host; use --device cuda on a machine with one (see "
+                          "'slipstream devices')");
     const environment e = describe_environment(o, device->name(), device->is_cuda());
     // A benchmark of one figure may be given hours (--seconds); these two are bounded.
     std::unique_ptr<bench::time_limit> limit;
     if (chosen == nullptr) limit = std::make_unique<bench::time_limit>("bench " + o.benchmark, time_allowed);
-    bench::floor_book floors(device->is_cuda() ? bench::all_floors(device->ordinal()) : std::vector<bench::floor_entry>{}, o.repeat);
+    bench::floor_book floors(device->is_cuda() ? bench::all_floors(device->ordinal()) : std::vector<bench::floor_entry>{},
+                             o.repeat);
     return measure_and_report(o, chosen, target, e,
                               {engine_configuration(o, *device), {o.repeat, o.tasks, o.seconds}, o.lose_a_task, o.width, floors});
 }

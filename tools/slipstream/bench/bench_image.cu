@@ -4,8 +4,7 @@
 namespace slipstream::bench {
 namespace {
 
-template <class... Tasks>
-kernel_image image_of_list(task_list<Tasks...>)
+template <class... Tasks> kernel_image image_of_list(task_list<Tasks...>)
 {
     return detail::image_of<detail::platforms, Tasks...>();
 }

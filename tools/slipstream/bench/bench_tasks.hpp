@@ -86,7 +86,8 @@ struct store_task {
     }
 };
 
-using bench_list = task_list<step_task, relay_task, join_task, sum_task, gather_task, store_task, copy_task, fill_task, marker_task>;
+using bench_list =
+    task_list<step_task, relay_task, join_task, sum_task, gather_task, store_task, copy_task, fill_task, marker_task>;
 
 /// The image of bench_list; compiled by nvcc where there is one.
 kernel_image bench_image();
@@ -96,8 +97,7 @@ class bench_runtime : public runtime_base {
 public:
     explicit bench_runtime(const config& configuration) : runtime_base(configuration, bench_image()) {}
 
-    template <class Task>
-    task_handle submit(const Task& task, const submit_options& options = {})
+    template <class Task> task_handle submit(const Task& task, const submit_options& options = {})
     {
         return submit_bytes(bench_list::index_of<Task>(), &task, options);
     }

@@ -22,8 +22,7 @@ struct alignas(16) quad {
 };
 
 /// Reads and writes `count` words, each thread of the block its share. A multiple of four words is 16-byte aligned.
-template <class Block>
-SLIPSTREAM_BODY void step_words(Block& block, u32* words, u32 count, u32 number)
+template <class Block> SLIPSTREAM_BODY void step_words(Block& block, u32* words, u32 count, u32 number)
 {
     if (count % 4 != 0) {
         for (u32 i = block.rank(); i < count; i += block.size()) words[i] = stepped(words[i], number);
@@ -38,8 +37,7 @@ SLIPSTREAM_BODY void step_words(Block& block, u32* words, u32 count, u32 number)
 }
 
 /// Reads `from`, writes `to`: 16-byte aligned, a multiple of four words.
-template <class Block>
-SLIPSTREAM_BODY void relay_words(Block& block, const u32* from, u32* to, u32 count, u32 number)
+template <class Block> SLIPSTREAM_BODY void relay_words(Block& block, const u32* from, u32* to, u32 count, u32 number)
 {
     const auto* const source = reinterpret_cast<const quad*>(from);
     auto* const target = reinterpret_cast<quad*>(to);
@@ -51,8 +49,7 @@ SLIPSTREAM_BODY void relay_words(Block& block, const u32* from, u32* to, u32 cou
 }
 
 /// Folds `parts` arrays, which lie behind each other, into `to`; aligned as above.
-template <class Block>
-SLIPSTREAM_BODY void join_words(Block& block, const u32* from, u32 parts, u32* to, u32 count, u32 number)
+template <class Block> SLIPSTREAM_BODY void join_words(Block& block, const u32* from, u32 parts, u32* to, u32 count, u32 number)
 {
     const auto* const source = reinterpret_cast<const quad*>(from);
     auto* const target = reinterpret_cast<quad*>(to);

@@ -21,13 +21,13 @@ struct figure {
     std::string unit; ///< us, ns, M/s
     spread value;
     std::vector<std::pair<std::string, double>> further = {}; ///< other percentiles, in the same unit
-    u64 tasks = 0;                 ///< of the smaller of the two sizes that a slope was taken between
+    u64 tasks = 0;                                            ///< of the smaller of the two sizes that a slope was taken between
     u32 repeats = 0;
     bool verified = false;
-    std::string kind = {};         ///< floors: limit or alternative
-    std::string note = {};                      ///< what the figure is not, or why it did not verify
-    std::vector<reference> floors = {};         ///< what the hardware needs for the same, same run
-    std::vector<reference> alternatives = {};   ///< what CUDA needs for the same, same run
+    std::string kind = {};                    ///< floors: limit or alternative
+    std::string note = {};                    ///< what the figure is not, or why it did not verify
+    std::vector<reference> floors = {};       ///< what the hardware needs for the same, same run
+    std::vector<reference> alternatives = {}; ///< what CUDA needs for the same, same run
 };
 
 } // namespace slipstream::bench

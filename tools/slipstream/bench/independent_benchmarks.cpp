@@ -12,10 +12,14 @@ constexpr u64 tasks_max = 10'000'000;
 const char* name_of(declared what)
 {
     switch (what) {
-    case declared::handles: return "handles, 2 in 1 out";
-    case declared::one_range: return "1 raw range";
-    case declared::four_ranges: return "4 raw ranges";
-    case declared::nothing: break;
+    case declared::handles:
+        return "handles, 2 in 1 out";
+    case declared::one_range:
+        return "1 raw range";
+    case declared::four_ranges:
+        return "4 raw ranges";
+    case declared::nothing:
+        break;
     }
     return "no accesses";
 }

@@ -34,7 +34,8 @@ private:
         for (u64 i = 0; i < count; ++i) {
             if (i == lost) continue;
             const u64 p = i % places;
-            runtime_.submit(sum_task{in_[p], in_[other(p)], out_[p], static_cast<u32>(i / places), next_number_ + static_cast<u32>(i)});
+            runtime_.submit(
+                sum_task{in_[p], in_[other(p)], out_[p], static_cast<u32>(i / places), next_number_ + static_cast<u32>(i)});
         }
     }
 
@@ -89,7 +90,8 @@ private:
 // Range r of place p: 61 bytes at (r * places + p) * 64 + 1, so the boxes around the four ranges of any two tasks overlap.
 class with_four_ranges final : public task_stream {
 public:
-    with_four_ranges(bench_runtime& runtime, bool lose_a_task) : task_stream(runtime, lose_a_task), bytes_(runtime, 4 * places * line), expected_(places)
+    with_four_ranges(bench_runtime& runtime, bool lose_a_task)
+        : task_stream(runtime, lose_a_task), bytes_(runtime, 4 * places * line), expected_(places)
     {
         std::vector<unsigned char> content(bytes_.size(), 0);
         for (u64 r = 0; r < 3; ++r)
@@ -141,14 +143,18 @@ private:
 
 class with_nothing final : public task_stream {
 public:
-    with_nothing(bench_runtime& runtime, bool lose_a_task, u64 tasks_max) : task_stream(runtime, lose_a_task), words_(runtime, tasks_max) {}
+    with_nothing(bench_runtime& runtime, bool lose_a_task, u64 tasks_max)
+        : task_stream(runtime, lose_a_task), words_(runtime, tasks_max)
+    {
+    }
 
 private:
     void submit(u64 count, u64 lost) override
     {
         const u64 first = reinterpret_cast<u64>(words_.data());
         for (u64 i = 0; i < count; ++i)
-            if (i != lost) runtime_.submit(store_task{first + 4 * i, next_number_ + static_cast<u32>(i)}, {.order = ordering::no_access});
+            if (i != lost)
+                runtime_.submit(store_task{first + 4 * i, next_number_ + static_cast<u32>(i)}, {.order = ordering::no_access});
     }
 
     bool check(u64 count) override
@@ -170,10 +176,14 @@ private:
 std::unique_ptr<task_stream> make_independent_tasks(bench_runtime& runtime, bool lose_a_task, declared what, u64 tasks_max)
 {
     switch (what) {
-    case declared::handles: return std::make_unique<with_handles>(runtime, lose_a_task, tasks_max);
-    case declared::one_range: return std::make_unique<with_one_range>(runtime, lose_a_task, tasks_max);
-    case declared::four_ranges: return std::make_unique<with_four_ranges>(runtime, lose_a_task);
-    case declared::nothing: break;
+    case declared::handles:
+        return std::make_unique<with_handles>(runtime, lose_a_task, tasks_max);
+    case declared::one_range:
+        return std::make_unique<with_one_range>(runtime, lose_a_task, tasks_max);
+    case declared::four_ranges:
+        return std::make_unique<with_four_ranges>(runtime, lose_a_task);
+    case declared::nothing:
+        break;
     }
     return std::make_unique<with_nothing>(runtime, lose_a_task, tasks_max);
 }

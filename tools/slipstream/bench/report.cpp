@@ -8,8 +8,9 @@ namespace {
 void print_references(std::FILE* to, const figure& f, const char* kind, const std::vector<reference>& references)
 {
     for (const reference& r : references)
-        std::fprintf(to, "  %s: %s: %s %s, %s %s is %s x that\n", f.name.c_str(), kind, r.name.c_str(), (number_text(r.value) + " " + f.unit).c_str(),
-                     number_text(f.value.median).c_str(), f.unit.c_str(), number_text(f.value.median / r.value).c_str());
+        std::fprintf(to, "  %s: %s: %s %s, %s %s is %s x that\n", f.name.c_str(), kind, r.name.c_str(),
+                     (number_text(r.value) + " " + f.unit).c_str(), number_text(f.value.median).c_str(), f.unit.c_str(),
+                     number_text(f.value.median / r.value).c_str());
 }
 
 void write_references(cli::json_writer& w, const char* key, const std::vector<reference>& references)
@@ -46,7 +47,8 @@ void print_figures(std::FILE* to, const std::vector<figure>& figures)
             return std::string();
         };
         table.add({f.name, f.unit, number_text(f.value.median), number_text(f.value.p10), number_text(f.value.p90), further("min"),
-                   further("p99"), f.tasks == 0 ? "" : std::to_string(f.tasks), std::to_string(f.repeats), f.verified ? "yes" : "NO"});
+                   further("p99"), f.tasks == 0 ? "" : std::to_string(f.tasks), std::to_string(f.repeats),
+                   f.verified ? "yes" : "NO"});
     }
     table.print(to);
     for (const figure& f : figures) {

@@ -11,8 +11,8 @@ using timed_run = std::function<double(u64 tasks)>;
 /// How long to measure.
 struct effort {
     u32 repeats = 11;
-    u64 tasks = 0;       ///< N; 0: as many as `seconds` allow
-    double seconds = 2;  ///< of all repetitions together
+    u64 tasks = 0;      ///< N; 0: as many as `seconds` allow
+    double seconds = 2; ///< of all repetitions together
 };
 
 /// N for this effort, with 2 N <= tasks_max: finds out by runs of growing size what a task costs.

@@ -28,7 +28,8 @@ public:
     /// Compares with a sequential run of tasks [0, count).
     bool check(u64 count)
     {
-        for (u64 i = 0; i < count; ++i) expected_[i % expected_.size()] = stepped(expected_[i % expected_.size()], static_cast<u32>(i));
+        for (u64 i = 0; i < count; ++i)
+            expected_[i % expected_.size()] = stepped(expected_[i % expected_.size()], static_cast<u32>(i));
         std::vector<u32> words(expected_.size());
         words_.download(words);
         return words == expected_;
@@ -64,7 +65,8 @@ std::vector<figure> bench_echo(const bench_setup& s)
         if (i == lost) continue;
         const auto start = clock::now();
         const task_handle handle = words.submit(i);
-        if (!runtime.wait(handle, start + std::chrono::minutes(1)).ok()) throw device_error("a task of the echo did not complete within a minute");
+        if (!runtime.wait(handle, start + std::chrono::minutes(1)).ok())
+            throw device_error("a task of the echo did not complete within a minute");
         us.push_back(seconds_since(start) * 1e6);
     }
     figure f{"submit to seen complete", "us", spread_of(us)};

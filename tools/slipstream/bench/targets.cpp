@@ -77,7 +77,9 @@ bench_setup long_runs(const bench_setup& s)
 void add_rate_rows(target_list& list, const bench_setup& s)
 {
     const bench_setup many = long_runs(s);
-    const auto enough_tasks = [&](const figure& f) { list.add("tasks of the larger run", 2.0 * static_cast<double>(f.tasks), 1e7, true); };
+    const auto enough_tasks = [&](const figure& f) {
+        list.add("tasks of the larger run", 2.0 * static_cast<double>(f.tasks), 1e7, true);
+    };
 
     const figure handles = throughput_figure(many, declared::handles, 256);
     list.row("independent tasks that write 4 B, handles (2 in, 1 out), window 256", ">= 25 M tasks/s over 10^7 tasks", handles);
@@ -95,15 +97,16 @@ void add_rate_rows(target_list& list, const bench_setup& s)
 
 void add_dependency_rows(target_list& list, const bench_setup& s)
 {
-    list.row("dependent chain, 4 KB, scheduler's choice of worker", "<= 1.4 x same-CTA hop, <= 1/3 of graph replay", chain_figure(s, 4096));
+    list.row("dependent chain, 4 KB, scheduler's choice of worker", "<= 1.4 x same-CTA hop, <= 1/3 of graph replay",
+             chain_figure(s, 4096));
     list.limit_by(same_cta_hop(4096), 1.4, "<= 1.4 x same-CTA hop");
     list.limit_by(graph_chain(4096), 1.0 / 3, "<= 1/3 of graph replay");
 
     list.no_row("the same chain, successor forced to another SM", "<= 1.3 x release hop", "workers cannot be chosen yet");
 
     for (const u32 width : {2u, 8u}) {
-        list.row(width == 2 ? "diamonds, 4 KB" : "fan-out and fan-in of 8, 4 KB", "<= 0.9 x graph replay, <= 1/3 of streams and events",
-                 fan_figure(s, width));
+        list.row(width == 2 ? "diamonds, 4 KB" : "fan-out and fan-in of 8, 4 KB",
+                 "<= 0.9 x graph replay, <= 1/3 of streams and events", fan_figure(s, width));
         list.limit_by(graph_fan(width), 0.9, "<= 0.9 x graph replay");
         list.limit_by(streams_fan(width), 1.0 / 3, "<= 1/3 of streams and events");
     }
@@ -133,7 +136,8 @@ std::vector<target> measure_targets(const bench_setup& s, bool on_cuda)
     list.no_row("METG(50 %), stencil_1d, as wide as the workers", "<= 8 us, <= 1/2 of graph replay's", "no benchmark yet");
     list.no_row("bodies alone and mixed", "copy and reduction >= 95 %, GEMM and fp64 >= 90 % of launched", "no benchmark yet");
     list.no_row("idle scheduler's cost to a memory-bound kernel", "<= 2 %", "no benchmark yet");
-    list.no_row("as work grows: 10^3 to 10^7 tasks, windows 16 to 1024, 1 to 64 accesses", "10^7 tasks <= 1.1 x 10^5 per task", "no benchmark yet");
+    list.no_row("as work grows: 10^3 to 10^7 tasks, windows 16 to 1024, 1 to 64 accesses", "10^7 tasks <= 1.1 x 10^5 per task",
+                "no benchmark yet");
     return list.take();
 }
 
@@ -142,14 +146,16 @@ void print_targets(std::FILE* to, const std::vector<target>& targets)
     for (const target& t : targets) {
         std::fprintf(to, "  %-12s  %s: wanted %s\n", verdict_text(t.outcome).c_str(), t.row.c_str(), t.wanted.c_str());
         if (t.measured)
-            std::fprintf(to, "                %s %s (p10 %s, p90 %s)\n", number_text(t.measured->value.median).c_str(), t.measured->unit.c_str(),
-                         number_text(t.measured->value.p10).c_str(), number_text(t.measured->value.p90).c_str());
+            std::fprintf(to, "                %s %s (p10 %s, p90 %s)\n", number_text(t.measured->value.median).c_str(),
+                         t.measured->unit.c_str(), number_text(t.measured->value.p10).c_str(),
+                         number_text(t.measured->value.p90).c_str());
         for (const condition& c : t.conditions)
-            std::fprintf(to, "                %s: %s, limit %s: %s\n", c.what.c_str(), number_text(c.value).c_str(), number_text(c.limit).c_str(),
-                         c.holds() ? "holds" : "does not hold");
+            std::fprintf(to, "                %s: %s, limit %s: %s\n", c.what.c_str(), number_text(c.value).c_str(),
+                         number_text(c.limit).c_str(), c.holds() ? "holds" : "does not hold");
         if (t.measured)
             for (const reference& r : t.measured->alternatives)
-                std::fprintf(to, "                alternative: %s %s %s\n", r.name.c_str(), number_text(r.value).c_str(), t.measured->unit.c_str());
+                std::fprintf(to, "                alternative: %s %s %s\n", r.name.c_str(), number_text(r.value).c_str(),
+                             t.measured->unit.c_str());
         if (!t.why.empty()) std::fprintf(to, "                %s\n", t.why.c_str());
     }
 }

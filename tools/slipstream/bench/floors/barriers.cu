@@ -7,7 +7,8 @@
 namespace slipstream::bench {
 namespace {
 
-__global__ void __launch_bounds__(floor_threads) barrier_rounds(u32* data, u32 words_each, u32 rounds, line_word* arrived, u32* stuck)
+__global__ void __launch_bounds__(floor_threads)
+    barrier_rounds(u32* data, u32 words_each, u32 rounds, line_word* arrived, u32* stuck)
 {
     floor_block block;
     bounded_wait wait;
@@ -40,7 +41,8 @@ floor_result measure_barrier(u32 bytes, u32 repeats)
         data.clear(timer.stream());
         const double us = timer.us([&] {
             arrived.clear(timer.stream());
-            launch_resident(barrier_rounds, gpu, floor_threads, timer.stream(), data.get(), words_each, rounds, arrived.get(), stuck.get());
+            launch_resident(barrier_rounds, gpu, floor_threads, timer.stream(), data.get(), words_each, rounds, arrived.get(),
+                            stuck.get());
         });
         if (words_each != 0) good &= all_equal(data.read(), steps_from_zero(rounds));
         return us;
@@ -54,7 +56,8 @@ floor_result measure_barrier(u32 bytes, u32 repeats)
 void add_barrier_floors(std::vector<floor_entry>& to)
 {
     for (const u32 bytes : {0u, 4096u, 32768u})
-        to.push_back({floor_names::grid_barrier(bytes), "us", floor_kind::limit, [=](u32 repeats) { return measure_barrier(bytes, repeats); }});
+        to.push_back({floor_names::grid_barrier(bytes), "us", floor_kind::limit,
+                      [=](u32 repeats) { return measure_barrier(bytes, repeats); }});
 }
 
 } // namespace slipstream::bench

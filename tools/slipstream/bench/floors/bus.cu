@@ -62,8 +62,7 @@ floor_result measure_echo(u32)
 // Each warp reads 512 bytes (8 slots) a load and has InFlight loads on their way; w[0] of every chunk is 1.
 constexpr u32 region_chunks = 64 * 32; ///< that a warp reads round and round: 32 KB
 
-template <u32 InFlight>
-__global__ void ring_reads(const abi::chunk_word* ring, u32 rounds, unsigned long long* chunks_seen)
+template <u32 InFlight> __global__ void ring_reads(const abi::chunk_word* ring, u32 rounds, unsigned long long* chunks_seen)
 {
     const u32 warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
     const abi::chunk_word* const region = ring + static_cast<u64>(warp) * region_chunks;
@@ -80,8 +79,7 @@ __global__ void ring_reads(const abi::chunk_word* ring, u32 rounds, unsigned lon
     atomicAdd(chunks_seen, static_cast<unsigned long long>(sum));
 }
 
-template <u32 InFlight>
-floor_result measure_ring_reads(u32 ctas, u32 warps, u32 repeats)
+template <u32 InFlight> floor_result measure_ring_reads(u32 ctas, u32 warps, u32 repeats)
 {
     const u32 readers = ctas * warps;
     const floor_memory<abi::chunk_word> ring(static_cast<u64>(readers) * region_chunks, true);
@@ -91,7 +89,8 @@ floor_result measure_ring_reads(u32 ctas, u32 warps, u32 repeats)
     bool good = true;
     const auto run = [&](u32 rounds, u32) {
         seen.clear(timer.stream());
-        const double us = timer.us([&] { ring_reads<InFlight><<<ctas, warps * 32, 0, timer.stream()>>>(ring.get(), rounds, seen.get()); });
+        const double us =
+            timer.us([&] { ring_reads<InFlight><<<ctas, warps * 32, 0, timer.stream()>>>(ring.get(), rounds, seen.get()); });
         good &= seen.read()[0] == static_cast<unsigned long long>(rounds) * InFlight * 32 * readers;
         return us;
     };

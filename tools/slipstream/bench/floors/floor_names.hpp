@@ -11,18 +11,45 @@ inline std::string size_text(u32 bytes)
     return bytes >= 1024 && bytes % 1024 == 0 ? std::to_string(bytes / 1024) + " KB" : std::to_string(bytes) + " B";
 }
 
-inline std::string same_cta_hop(u32 bytes) { return "same-CTA hop, " + size_text(bytes); }
-inline std::string release_hop(u32 bytes) { return "release hop between SMs, " + size_text(bytes); }
-inline std::string grid_barrier(u32 bytes) { return "grid barrier, " + size_text(bytes) + " a CTA"; }
+inline std::string same_cta_hop(u32 bytes)
+{
+    return "same-CTA hop, " + size_text(bytes);
+}
+inline std::string release_hop(u32 bytes)
+{
+    return "release hop between SMs, " + size_text(bytes);
+}
+inline std::string grid_barrier(u32 bytes)
+{
+    return "grid barrier, " + size_text(bytes) + " a CTA";
+}
 inline const std::string flag_echo = "host-GPU-host flag echo";
 inline const std::string slot_store = "host store of a 64 B slot";
 inline const std::string launch = "kernel launch";
 inline const std::string launch_and_sync = "kernel launch and sync";
-inline std::string stream_chain(u32 bytes) { return "stream chain, " + size_text(bytes); }
-inline std::string graph_chain(u32 bytes) { return "graph replay, chain, " + size_text(bytes); }
-inline std::string graph_wide_chain(u32 blocks) { return "graph replay, chain of " + std::to_string(blocks) + " blocks, 4 KB each"; }
-inline std::string graph_parallel(u32 bytes) { return "graph replay, 128 parallel chains, " + size_text(bytes); }
-inline std::string graph_fan(u32 width) { return "graph replay, fan of " + std::to_string(width) + ", 4 KB"; }
-inline std::string streams_fan(u32 width) { return "streams and events, fan of " + std::to_string(width) + ", 4 KB"; }
+inline std::string stream_chain(u32 bytes)
+{
+    return "stream chain, " + size_text(bytes);
+}
+inline std::string graph_chain(u32 bytes)
+{
+    return "graph replay, chain, " + size_text(bytes);
+}
+inline std::string graph_wide_chain(u32 blocks)
+{
+    return "graph replay, chain of " + std::to_string(blocks) + " blocks, 4 KB each";
+}
+inline std::string graph_parallel(u32 bytes)
+{
+    return "graph replay, 128 parallel chains, " + size_text(bytes);
+}
+inline std::string graph_fan(u32 width)
+{
+    return "graph replay, fan of " + std::to_string(width) + ", 4 KB";
+}
+inline std::string streams_fan(u32 width)
+{
+    return "streams and events, fan of " + std::to_string(width) + ", 4 KB";
+}
 
 } // namespace slipstream::bench::floor_names

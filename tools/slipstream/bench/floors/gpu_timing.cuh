@@ -17,8 +17,7 @@ inline void check_cuda(cudaError_t status, const char* what)
 }
 
 /// Zeroed memory of the current device, or pinned memory of the host.
-template <class T>
-class floor_memory {
+template <class T> class floor_memory {
 public:
     explicit floor_memory(u64 count, bool pinned = false) : count_(count), pinned_(pinned)
     {
@@ -84,8 +83,7 @@ public:
 
     cudaStream_t stream() const { return stream_; }
     /// Microseconds the GPU takes for what `work` puts on the stream.
-    template <class Work>
-    double us(Work work)
+    template <class Work> double us(Work work)
     {
         check_cuda(cudaEventRecord(start_, stream_), "cudaEventRecord");
         work();
@@ -107,8 +105,7 @@ inline double us_since(std::chrono::steady_clock::time_point start)
 }
 
 /// run(count, repetition) returns microseconds; a slope a repetition, after a run of each size that warms up.
-template <class Run>
-std::vector<double> floor_slopes(Run run, u32 count, u32 repeats)
+template <class Run> std::vector<double> floor_slopes(Run run, u32 count, u32 repeats)
 {
     run(count, 0u);
     run(2 * count, 0u);
@@ -138,7 +135,8 @@ inline gpu_shape current_gpu()
 
 /// One thread block on each SM, all resident at once: only then may they wait for each other.
 template <class... Args>
-void launch_resident(void (*kernel)(Args...), const gpu_shape& gpu, u32 threads, cudaStream_t stream, std::type_identity_t<Args>... args)
+void launch_resident(void (*kernel)(Args...), const gpu_shape& gpu, u32 threads, cudaStream_t stream,
+                     std::type_identity_t<Args>... args)
 {
     const auto* const function = reinterpret_cast<const void*>(kernel);
     check_cuda(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(gpu.whole_sm_bytes)),

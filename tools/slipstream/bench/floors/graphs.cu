@@ -9,9 +9,9 @@ namespace {
 
 // A family of graphs: `count` says how long. Data are words that start at 0 and should all be `result(count)` after one replay.
 struct graph_shape {
-    u64 words;      ///< checked
-    u64 scratch;    ///< not checked
-    u32 per_count;  ///< nodes that a figure is divided by, for each unit of count
+    u64 words;     ///< checked
+    u64 scratch;   ///< not checked
+    u32 per_count; ///< nodes that a figure is divided by, for each unit of count
     std::function<void(kernel_graph&, u32* data, u32* scratch, u32 count)> build;
     std::function<u32(u32 count)> result;
 };
@@ -34,7 +34,8 @@ graph_shape parallel_shape(u32 bytes, u32 chains)
             [=](kernel_graph& graph, u32* data, u32*, u32 count) {
                 std::vector<std::vector<cudaGraphNode_t>> last(chains);
                 for (u32 i = 1; i <= count; ++i)
-                    for (u32 c = 0; c < chains; ++c) last[c] = {graph.add(last[c], 1, step_kernel, data + static_cast<u64>(c) * words, words, i)};
+                    for (u32 c = 0; c < chains; ++c)
+                        last[c] = {graph.add(last[c], 1, step_kernel, data + static_cast<u64>(c) * words, words, i)};
             },
             steps_from_zero};
 }
@@ -45,7 +46,8 @@ graph_shape flat_shape(u32 bytes, u32 width, u32 count_max)
     const u32 words = bytes / 4;
     return {0, static_cast<u64>(words) * width * count_max, width,
             [=](kernel_graph& graph, u32*, u32* scratch, u32 count) {
-                for (u32 i = 0; i < count * width; ++i) graph.add({}, 1, step_kernel, scratch + static_cast<u64>(i) * words, words, 1);
+                for (u32 i = 0; i < count * width; ++i)
+                    graph.add({}, 1, step_kernel, scratch + static_cast<u64>(i) * words, words, 1);
             },
             [](u32) { return 0u; }};
 }
@@ -60,7 +62,8 @@ graph_shape fan_shape(u32 width)
                     const cudaGraphNode_t producer = graph.add(last, 1, step_kernel, source, body_words, number++);
                     std::vector<cudaGraphNode_t> readers;
                     for (u32 k = 0; k < width; ++k)
-                        readers.push_back(graph.add({producer}, 1, relay_kernel, source, parts + static_cast<u64>(k) * body_words, number++));
+                        readers.push_back(
+                            graph.add({producer}, 1, relay_kernel, source, parts + static_cast<u64>(k) * body_words, number++));
                     last = {graph.add(readers, 1, join_kernel, parts, width, source, number++)};
                 }
             },
@@ -145,9 +148,11 @@ void add_graph_alternatives(std::vector<floor_entry>& to)
         to.push_back({std::move(name), "us", floor_kind::alternative, [=](u32 n) { return measure_build(shape, count, n); }});
     };
     for (const u32 bytes : {0u, 4u, 4096u}) replay(floor_names::graph_chain(bytes), chain_shape(bytes, 1), 1000);
-    for (const u32 blocks : {2u, 16u, 50u, 131u, 500u}) replay(floor_names::graph_wide_chain(blocks), chain_shape(4096, blocks), 300);
+    for (const u32 blocks : {2u, 16u, 50u, 131u, 500u})
+        replay(floor_names::graph_wide_chain(blocks), chain_shape(4096, blocks), 300);
     for (const u32 bytes : {0u, 4u, 4096u}) replay(floor_names::graph_parallel(bytes), parallel_shape(bytes, 128), 16);
-    for (const u32 bytes : {0u, 4096u}) replay("graph replay, no edges, " + floor_names::size_text(bytes), flat_shape(bytes, 128, 32), 16);
+    for (const u32 bytes : {0u, 4096u})
+        replay("graph replay, no edges, " + floor_names::size_text(bytes), flat_shape(bytes, 128, 32), 16);
     for (const u32 width : {2u, 8u}) replay(floor_names::graph_fan(width), fan_shape(width), 100);
     for (const u32 bytes : {0u, 4096u})
         replay("graph replay, chain with programmatic edges, " + floor_names::size_text(bytes), early_chain_shape(bytes), 1000);

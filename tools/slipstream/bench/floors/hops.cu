@@ -80,8 +80,7 @@ __global__ void __launch_bounds__(floor_threads)
 }
 
 // launch(memory, hops, repetition) puts the kernel on the stream.
-template <class Launch>
-floor_result measure_hops(u32 bytes, u32 repeats, Launch launch)
+template <class Launch> floor_result measure_hops(u32 bytes, u32 repeats, Launch launch)
 {
     const u32 words = bytes / 4;
     const floor_memory<u32> data(std::max(words, 1u));
@@ -102,8 +101,7 @@ floor_result measure_hops(u32 bytes, u32 repeats, Launch launch)
     return {std::move(us), good && stuck.read()[0] == 0};
 }
 
-template <same_sm Extra>
-floor_result measure_same_cta(u32 bytes, u32 repeats)
+template <same_sm Extra> floor_result measure_same_cta(u32 bytes, u32 repeats)
 {
     return measure_hops(bytes, repeats, [](u32* data, u32 words, line_word* signals, u32*, u32 hops, u32, cudaStream_t stream) {
         same_cta_hops<Extra><<<1, floor_threads, 0, stream>>>(data, words, hops, signals);
@@ -114,19 +112,23 @@ floor_result measure_same_cta(u32 bytes, u32 repeats)
 floor_result measure_release(u32 bytes, u32 repeats)
 {
     const gpu_shape gpu = current_gpu();
-    return measure_hops(bytes, repeats, [gpu](u32* data, u32 words, line_word* signals, u32* stuck, u32 hops, u32 repetition, cudaStream_t stream) {
-        const u32 partners[] = {1, gpu.sms / 4, gpu.sms / 2, gpu.sms - 1};
-        launch_resident(release_hops, gpu, floor_threads, stream, data, words, hops, signals, 0, partners[repetition % 4], stuck);
-    });
+    return measure_hops(bytes, repeats,
+                        [gpu](u32* data, u32 words, line_word* signals, u32* stuck, u32 hops, u32 repetition, cudaStream_t stream) {
+                            const u32 partners[] = {1, gpu.sms / 4, gpu.sms / 2, gpu.sms - 1};
+                            launch_resident(release_hops, gpu, floor_threads, stream, data, words, hops, signals, 0,
+                                            partners[repetition % 4], stuck);
+                        });
 }
 
 floor_result measure_hub(u32 bytes, u32 repeats)
 {
     const gpu_shape gpu = current_gpu();
-    return measure_hops(bytes, repeats, [gpu](u32* data, u32 words, line_word* signals, u32* stuck, u32 hops, u32 repetition, cudaStream_t stream) {
-        const u32 partners[] = {1, gpu.sms / 4, gpu.sms / 2, gpu.sms - 2};
-        launch_resident(hub_hops, gpu, floor_threads, stream, data, words, hops, signals, 0, partners[repetition % 4], gpu.sms - 1, stuck);
-    });
+    return measure_hops(bytes, repeats,
+                        [gpu](u32* data, u32 words, line_word* signals, u32* stuck, u32 hops, u32 repetition, cudaStream_t stream) {
+                            const u32 partners[] = {1, gpu.sms / 4, gpu.sms / 2, gpu.sms - 2};
+                            launch_resident(hub_hops, gpu, floor_threads, stream, data, words, hops, signals, 0,
+                                            partners[repetition % 4], gpu.sms - 1, stuck);
+                        });
 }
 
 } // namespace
@@ -136,11 +138,13 @@ void add_hop_floors(std::vector<floor_entry>& to)
     const auto limit = [&](std::string name, floor_result (*measure)(u32, u32), u32 bytes) {
         to.push_back({std::move(name), "us", floor_kind::limit, [=](u32 repeats) { return measure(bytes, repeats); }});
     };
-    for (const u32 bytes : {0u, 4u, 4096u, 32768u}) limit(floor_names::same_cta_hop(bytes), measure_same_cta<same_sm::nothing>, bytes);
+    for (const u32 bytes : {0u, 4u, 4096u, 32768u})
+        limit(floor_names::same_cta_hop(bytes), measure_same_cta<same_sm::nothing>, bytes);
     limit("same-CTA hop with an acquire, 4 KB", measure_same_cta<same_sm::acquire_per_hop>, 4096);
     limit("same-CTA hop with a release, 4 KB", measure_same_cta<same_sm::release_per_hop>, 4096);
     for (const u32 bytes : {0u, 4u, 4096u, 32768u}) limit(floor_names::release_hop(bytes), measure_release, bytes);
-    for (const u32 bytes : {0u, 4u, 4096u}) limit("hop through hub and mailbox, " + floor_names::size_text(bytes), measure_hub, bytes);
+    for (const u32 bytes : {0u, 4u, 4096u})
+        limit("hop through hub and mailbox, " + floor_names::size_text(bytes), measure_hub, bytes);
 }
 
 } // namespace slipstream::bench

@@ -18,7 +18,8 @@ public:
 
     /// A node of `blocks` blocks that runs behind `after`.
     template <class... Args>
-    cudaGraphNode_t add(const std::vector<cudaGraphNode_t>& after, u32 blocks, void (*kernel)(Args...), std::type_identity_t<Args>... args)
+    cudaGraphNode_t add(const std::vector<cudaGraphNode_t>& after, u32 blocks, void (*kernel)(Args...),
+                        std::type_identity_t<Args>... args)
     {
         void* list[] = {&args...};
         cudaKernelNodeParams p{};

@@ -120,7 +120,8 @@ void add_launch_alternatives(std::vector<floor_entry>& to)
     alternative(floor_names::launch_and_sync, measure_launch_and_sync);
     for (const u32 bytes : {4u, 4096u})
         alternative(floor_names::stream_chain(bytes), [=](u32 n) { return measure_stream_chain(bytes, n); });
-    for (const u32 width : {2u, 8u}) alternative(floor_names::streams_fan(width), [=](u32 n) { return measure_streams_fan(width, n); });
+    for (const u32 width : {2u, 8u})
+        alternative(floor_names::streams_fan(width), [=](u32 n) { return measure_streams_fan(width, n); });
 }
 
 } // namespace slipstream::bench

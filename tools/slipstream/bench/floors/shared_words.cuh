@@ -38,8 +38,7 @@ inline constexpr u32 polls_max = 1u << 21;
 /// Waits for words that only grow. After one wait that ran into its bound it waits no more: the kernel ends at once, and says so.
 class bounded_wait {
 public:
-    template <class Look>
-    __device__ __forceinline__ void until(Look look, u32 value)
+    template <class Look> __device__ __forceinline__ void until(Look look, u32 value)
     {
         if (stuck_) return;
         for (u32 polls = 0; polls < polls_max; ++polls)

@@ -9,8 +9,7 @@ namespace slipstream::bench {
 namespace {
 
 // Thread blocks `a` and `b` answer each other; each writes its own word.
-template <bool Ordered>
-__global__ void flag_rounds(line_word* words, u32 a, u32 b, u32 hops, u32* stuck)
+template <bool Ordered> __global__ void flag_rounds(line_word* words, u32 a, u32 b, u32 hops, u32* stuck)
 {
     if (blockIdx.x != a && blockIdx.x != b) return;
     const u32 mine = blockIdx.x == a ? 0 : 1;
@@ -27,8 +26,7 @@ __global__ void flag_rounds(line_word* words, u32 a, u32 b, u32 hops, u32* stuck
     wait.report(stuck);
 }
 
-template <bool Ordered>
-floor_result measure_flag(u32 repeats)
+template <bool Ordered> floor_result measure_flag(u32 repeats)
 {
     const gpu_shape gpu = current_gpu();
     const floor_memory<line_word> words(2);
@@ -39,7 +37,8 @@ floor_result measure_flag(u32 repeats)
         const u32 partners[] = {1, gpu.sms / 4, gpu.sms / 2, gpu.sms - 1};
         return timer.us([&] {
             words.clear(timer.stream());
-            launch_resident(flag_rounds<Ordered>, gpu, 1, timer.stream(), words.get(), 0, partners[repetition % 4], hops, stuck.get());
+            launch_resident(flag_rounds<Ordered>, gpu, 1, timer.stream(), words.get(), 0, partners[repetition % 4], hops,
+                            stuck.get());
         });
     };
     floor_result out{floor_slopes(run, 4000, repeats), stuck.read()[0] == 0};
@@ -117,7 +116,8 @@ void add_signal_floors(std::vector<floor_entry>& to)
     limit("L2 load", "ns", measure_l2_load);
     limit("gpu-scope fence, nothing outstanding", "ns", [](u32 n) { return measure_fence(outstanding::nothing, n); });
     limit("gpu-scope fence after a store", "ns", [](u32 n) { return measure_fence(outstanding::device_store, n); });
-    limit("gpu-scope fence after a store to pinned memory", "ns", [](u32 n) { return measure_fence(outstanding::pinned_store, n); });
+    limit("gpu-scope fence after a store to pinned memory", "ns",
+          [](u32 n) { return measure_fence(outstanding::pinned_store, n); });
 }
 
 } // namespace slipstream::bench
