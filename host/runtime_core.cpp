@@ -312,7 +312,7 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
                    static_cast<u32>(tail >> detail::member_handle_shift));
     }
     if (extras)
-        for (const access& a : options.accesses) {
+        for (const declared_access& a : options.accesses) {
             const bool fits = a.rows <= 0xffffffffu && a.pitch <= 0xffffffffu && a.bytes <= 0xffffffffu;
             if (a.rows > 1 && fits)
                 put_access(a.mode, a.address, a.bytes, a.rows, a.pitch, true, a.handle_plus_one);
@@ -599,9 +599,9 @@ void runtime_core::release(void* memory, u64 bytes)
 {
     if (dead_) return;
     // A task that writes the range comes after everything submitted before that touches it.
-    const access whole = writes(memory, bytes);
+    const declared_access whole = writes(memory, bytes);
     submit_options options;
-    options.accesses = list_view<access>(whole);
+    options.accesses = list_view<declared_access>(whole);
     options.name = "release";
     task_handle handle;
     try {

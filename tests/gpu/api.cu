@@ -107,7 +107,7 @@ TEST_CASE("a task with a thousand accesses goes through a ring of four slots and
         buffer<u32> counter(rt, 1);
         b.upload(x);
         counter.upload(std::vector<u32>{0});
-        std::vector<slipstream::access> all;
+        std::vector<slipstream::declared_access> all;
         for (u32 i = 0; i < 999; ++i) all.push_back(raw_access(access_mode::read, b.data() + i, 8));
         all.push_back(writes(counter.data(), 4));
         for (u32 i = 0; i < 30; ++i) {
