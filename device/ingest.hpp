@@ -8,12 +8,14 @@
 //   header  at a slot boundary, nothing held -> entries (slot and pool blocks taken together, or none: no hold and wait)
 //   entries -> scalars -> gate                by the chunks of the message
 //   gate    -> header                         once every task its `after` entries name has been handed to the scheduler;
-//                                             the decoded queue is first in, first out, so handed over = admitted earlier
+//                                             the decoded queue is first in, first out, so handed over = admitted earlier;
+//                                             and every CUDA stream they name is done (a look across the bus a step, while shut)
 // Only the ring whose gate is shut waits. A waiting ring holds one slot and at most entries_max pool blocks: the window has
 // more slots than rings and the pool more blocks than all rings together can hold while waiting (checked by the host).
 //
 // EDGES  A0 (ring chunks, relaxed polls + one acquire fence at system scope: host memory written before submit is visible to the task)
 //        R1 (consumed: the chunks were read, they may be overwritten) · A2 (slot free) · R3 (slot decoded)
+//        A10 (join word of a stream: its work is visible to the tasks that joined it)
 #pragma once
 #include "device/layout.hpp"
 
@@ -366,6 +368,10 @@ private:
             if (entry.kind() != abi::entry_kind::after) break; // `after` entries come first
             // A ring's own progress is in rp while it is being polled; the others' is in memory.
             const u32 ring = entry.after_ring();
+            if (ring == abi::after_stream_ring) {
+                if (!stream_done(team, entry.after_position())) return false;
+                continue;
+            }
             const u64 handed_over = ring == static_cast<u32>(P::get(s_.task_id[rp.slot]) >> 56) ? rp.messages
                                                                                                  : s_.progress[ring].messages;
             if (entry.after_position() >= handed_over) return false;
@@ -374,6 +380,15 @@ private:
         ++rp.messages;
         rp.stage = stage_header;
         return true;
+    }
+
+    /// Has the stream raised its join word? The tasks behind this gate then see what its work wrote.
+    SLIPSTREAM_BOTH bool stream_done(team_type& team, u64 point)
+    {
+        const u32 now = team.broadcast(
+            team.leader() ? P::load(edge::A10_stream_done, m_.stream_joins[point >> 32], order::acquire, scope::system) : 0u);
+        team.sync();
+        return static_cast<std::int32_t>(now - static_cast<u32>(point)) >= 0;
     }
 
     const engine_memory<P>& m_;

@@ -3,7 +3,7 @@
 //
 // LAYOUT
 //   pinned (host and device)   rings[rings][ring_slots] of 64 B · host_page · ring_page[rings] · complete bits[rings][2048]
-//                              · recorder[workers] of 16 B · handle table · flight log
+//                              · recorder[workers] of 16 B · handle table · flight log · stream join words
 //   device                     records[window] of 384 B · mailboxes[workers] of 128 B · done[workers] of 4 B
 //                              · handle cache · stop word · notifier's mirror
 //   fast (shared memory of the control block, spilled to device memory at park)   control_state: queues, window, scheduler
@@ -14,6 +14,7 @@
 //   record (args)         ingest -> worker, device             record.next_block   ingest resets; workers draw; scheduler reads
 //   record.status         worker -> scheduler, device          mailbox[w]          scheduler -> worker w, device
 //   done[w]               worker w -> scheduler, device        stop                notifier -> workers, device
+//   stream_joins          a stream's callback -> ingest, system
 // STATES of a window slot
 //   free -> filling (ingest took it from the free queue) -> decoded (in the decoded queue) -> pending | ready (admitted)
 //   -> dispatched (some block mailed) -> retired (scheduler: removed from the window, in the retired queue) -> free
@@ -161,6 +162,7 @@ struct engine_memory {
     const abi::handle_entry* handles;              ///< written by the host before a handle is used
     flight_log_entry* flight_log;                  ///< [workers][log_capacity], or null
     typename P::template word<u32>* flight_counts; ///< [workers] entries written
+    typename P::template word<u32>* stream_joins;  ///< see host/stream_join.hpp; an `after` entry names one of them
     // device
     task_record<P>* records;
     mailbox<P>* mailboxes;

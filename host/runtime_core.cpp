@@ -131,6 +131,11 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     m.handles = handles;
     pinned(m.flight_log, static_cast<u64>(n.workers) * n.log_capacity);
     pinned(m.flight_counts, n.workers);
+    pinned(m.stream_joins, stream_join::words);
+    stream_join::word* signals = nullptr;
+    pinned(signals, stream_join::words);
+    stream_join_ = std::make_unique<stream_join>(m.stream_joins, signals);
+    streams_ = backend_->streams();
     resident(m.records, n.window);
     resident(m.mailboxes, n.workers);
     resident(m.done, n.workers);
@@ -193,6 +198,7 @@ runtime_core::ring& runtime_core::own_ring(u32& index)
         bool expected = false;
         if (rings_[r]->taken.compare_exchange_strong(expected, true, std::memory_order_acquire)) {
             my_rings.leases.push_back({id_, r, &rings_[r]->taken});
+            rings_[r]->joins.clear(); // of the thread before
             index = r;
             return *rings_[r];
         }
@@ -212,7 +218,8 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
     const abi::task_type& layout = image_.table[type];
 
     // Header, then entries, then scalars; see abi/message.hpp.
-    const bool too_many = options.after.size() + layout.members + options.accesses.size() > config_.accesses_max;
+    std::erase_if(r.joins, [&](const stream_point& p) { return stream_join_->raised(p); });
+    const bool too_many = options.after.size() + r.joins.size() + layout.members + options.accesses.size() > config_.accesses_max;
     const bool nothing = layout.members == 0 && options.accesses.empty();
     const bool whole = options.order == ordering::whole_memory || too_many
         || (options.order == ordering::by_access && nothing);
@@ -223,10 +230,10 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
         if (!is_retired(a)) ++after_count;
         // What is retired now stays retired; what retires in between costs an entry that the device drops.
     }
-    if (after_count > config_.accesses_max)
+    if (after_count + r.joins.size() > config_.accesses_max)
         throw config_error("a task waits for at most " + std::to_string(config_.accesses_max)
-                           + " unfinished tasks by `after`; submit a marker in between or raise accesses_max");
-    const u32 entries = after_count + layout.members + (extras ? static_cast<u32>(options.accesses.size()) : 0);
+                           + " unfinished tasks and streams by `after`; submit a marker in between or raise accesses_max");
+    const u32 entries = after_count + static_cast<u32>(r.joins.size()) + layout.members + (extras ? static_cast<u32>(options.accesses.size()) : 0);
 
     u32 words[abi::task_words_max] = {}; // the struct's size need not be a multiple of four
     if (layout.words != 0) std::memcpy(words, task, layout.bytes);
@@ -251,6 +258,7 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
         P::pause(attempt);
     }
 
+    if (!r.joins.empty()) stream_join_->gate(index, r.next, r.joins);
     // A message longer than its ring needs the kernel before it is whole: the service thread is told now.
     r.begun.store(r.next + 1, std::memory_order_release);
     u32 attempt = 0;
@@ -275,6 +283,11 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
                         static_cast<u32>(a.position >> 32), 0}});
         ++sent_after;
     }
+
+    for (const stream_point& p : r.joins)
+        put(abi::chunk{{abi::encode_first(abi::entry_kind::after, access_mode::none, abi::after_stream_ring),
+                        static_cast<u32>(p.encode()), static_cast<u32>(p.encode() >> 32), 0}});
+    r.joins.clear(); // this ring's gate stays shut until then: what follows is behind it
 
     abi::chunk handles{};
     u32 handle_count = 0;
@@ -418,6 +431,50 @@ bool runtime_core::all_retired()
     return true;
 }
 
+/// False when every unfinished submission waits for a CUDA stream: the kernel would only be in that stream's way.
+bool runtime_core::something_can_run()
+{
+    for (u32 r = 0; r < rings_.size(); ++r) {
+        const u64 done = P::load(edge::A7_low_water, memory_.ring_pages[r].low_water, order::acquire, scope::system);
+        if (done < rings_[r]->begun.load(std::memory_order_acquire) && !stream_join_->gated(r, done)) return true;
+    }
+    return false;
+}
+
+stream_port& runtime_core::need_streams()
+{
+    throw_if_dead();
+    if (streams_ == nullptr)
+        throw config_error("the host device has no CUDA streams to join: order the work on the host, by wait(handle) before it and "
+                           "submit() after it");
+    return *streams_;
+}
+
+void runtime_core::after_stream(cuda_stream stream)
+{
+    stream_port& port = need_streams();
+    u32 index = 0;
+    ring& r = own_ring(index);
+    if (port.done(stream)) return;
+    stream_point point{};
+    for (u32 attempt = 0; !stream_join_->join(port, stream, point); ++attempt) {
+        throw_if_dead();
+        P::pause(attempt);
+    }
+    r.joins.push_back(point);
+}
+
+void runtime_core::signal_stream(cuda_stream stream, task_handle handle)
+{
+    stream_port& port = need_streams();
+    if (handle.ring >= rings_.size()) throw config_error("this handle is not of this runtime");
+    if (is_retired(handle)) return;
+    for (u32 attempt = 0; !stream_join_->signal(port, stream, handle); ++attempt) {
+        throw_if_dead();
+        P::pause(attempt);
+    }
+}
+
 void runtime_core::pause()
 {
     paused_.store(true, std::memory_order_seq_cst);
@@ -458,7 +515,8 @@ void runtime_core::service()
             // `stop_` is read first: what was submitted before it is then seen as unfinished.
             const bool stopping = stop_.load(std::memory_order_acquire);
             const bool resident = backend_->running();
-            const bool wanted = !paused_.load(std::memory_order_relaxed) && !all_retired();
+            const bool wanted = !paused_.load(std::memory_order_relaxed) && something_can_run();
+            stream_join_->service([this](task_handle h) { return is_retired(h); });
             if (!resident) {
                 if (stopping) break;
                 if (wanted) {
@@ -473,6 +531,8 @@ void runtime_core::service()
                 }
             } else if (stopping || paused_.load(std::memory_order_relaxed)) {
                 if (!config_.batch || stopping) command(device::command::park);
+            } else if (!wanted && !all_retired()) {
+                command(device::command::park); // only streams are waited for: let their kernels have the SMs
             }
             std::this_thread::sleep_for(service_turn);
         }
@@ -728,6 +788,8 @@ submit_status runtime_base::try_submit_bytes(u32 type, const void* task, const s
 task_status runtime_base::query(task_handle handle) { return core_->query(handle); }
 task_status runtime_base::wait(task_handle handle, deadline until) { return core_->wait(handle, until); }
 bool runtime_base::wait_all(deadline until) { return core_->wait_all(until); }
+void runtime_base::after_stream(cuda_stream stream) { core_->after_stream(stream); }
+void runtime_base::signal_stream(cuda_stream stream, task_handle handle) { core_->signal_stream(stream, handle); }
 void runtime_base::pause() { core_->pause(); }
 void runtime_base::resume() { core_->resume(); }
 void runtime_base::run_batch() { core_->run_batch(); }

@@ -9,6 +9,7 @@
 #include "host/backend.hpp"
 #include "host/memory_pool.hpp"
 #include "host/ring_writer.hpp"
+#include "host/stream_join.hpp"
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -28,6 +29,10 @@ public:
     task_status query(task_handle handle);
     task_status wait(task_handle handle, deadline until);
     bool wait_all(deadline until);
+    void after_stream(cuda_stream stream);
+    void signal_stream(cuda_stream stream, task_handle handle);
+    /// Joins go through this port from now on: how tests drive them where there are no streams.
+    void use_streams(stream_port* port) { streams_ = port; }
     void pause();
     void resume();
     void run_batch();
@@ -56,6 +61,7 @@ private:
         std::atomic<u64> submitted{0}; ///< messages wholly published
         std::atomic<u64> begun{0};     ///< messages whose first chunk may be published
         u64 next = 0;                  ///< position of the next message
+        std::vector<stream_point> joins; ///< what the next message has to wait for
         std::vector<std::string_view> names;
         std::atomic<bool> taken{false};
         std::mutex shared_use; ///< threads beyond `rings` share the last ring
@@ -64,6 +70,8 @@ private:
     ring& own_ring(u32& index);
     bool is_retired(task_handle handle);
     bool all_retired();
+    bool something_can_run();
+    stream_port& need_streams();
     void encode(ring& r, u32 type, const void* task, const submit_options& options, bool& abandoned);
     void service();
     void launch();
@@ -82,6 +90,8 @@ private:
     host_arguments arguments_{};
     std::vector<std::unique_ptr<ring>> rings_;
     u64 id_;
+    std::unique_ptr<stream_join> stream_join_; ///< goes before the backend, whose memory it uses
+    stream_port* streams_ = nullptr;
 
     std::mutex mutex_;
     memory_pool pool_;

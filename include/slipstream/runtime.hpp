@@ -5,6 +5,7 @@
 #include <slipstream/builtin_tasks.hpp>
 #include <slipstream/config.hpp>
 #include <slipstream/kernel_image.hpp>
+#include <slipstream/stream.hpp>
 #include <slipstream/submit.hpp>
 #if defined(__CUDACC__)
 #include <slipstream/cuda_image.cuh>
@@ -56,6 +57,21 @@ public:
     task_status wait(task_handle handle, deadline until = deadline::max());
     /// Waits for everything submitted before the call. False: the deadline has passed.
     bool wait_all(deadline until = deadline::max());
+
+    /// Joins with CUDA streams, both ways. Take a cudaStream_t; neither call waits for the device, but a thread that has 64 joins
+    /// under way waits for one of them to end. The null stream is the one of the calling thread's current device. A stream that is
+    /// being captured, and any stream on the host device, is refused (config_error).
+    ///
+    /// after_stream: what this thread submits from now on starts only after all work that was enqueued on the stream before
+    /// this call. Other threads' tasks go on. While every unfinished task waits for streams, the kernel leaves the GPU to them.
+    /// signal_stream: what is enqueued on the stream from now on starts only after the task is retired, failed and cancelled
+    /// tasks included.
+    ///
+    /// While paused, and in batch mode until run_batch(), a signalled stream stands still; run_batch() waits for the streams that
+    /// its tasks are to follow. Do not synchronise with a stream that waits for a task that has yet to be let run. The
+    /// destructor lets every stream go on that still waits.
+    void after_stream(cuda_stream stream);
+    void signal_stream(cuda_stream stream, task_handle handle);
 
     /// Lets the kernel leave at the next block boundary and keeps it away until resume(). Returns when it has left.
     void pause();
