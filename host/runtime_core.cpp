@@ -123,6 +123,7 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     const auto resident = [&]<class T>(T*& pointer, u64 count) { pointer = static_cast<T*>(backend_->take_device(count * sizeof(T))); };
     pinned(m.rings, static_cast<u64>(n.rings) * n.ring_slots);
     pinned(m.page, 1);
+    failures_.attach(m.page);
     pinned(m.ring_pages, n.rings);
     pinned(m.complete_bits, static_cast<u64>(n.rings) * device::completion_words);
     pinned(m.recorder, n.workers);
@@ -208,7 +209,7 @@ runtime_core::ring& runtime_core::own_ring(u32& index)
 }
 
 submit_status runtime_core::submit(u32 type, const void* task, const submit_options& options, bool may_block,
-                                   task_handle& handle)
+                                   task_handle& handle, u32 flags)
 {
     if (dead_.load(std::memory_order_relaxed)) throw_if_dead();
     if (options.blocks == 0 || options.blocks > 0x7fffffffu) throw config_error("a task has 1 to 2147483647 blocks");
@@ -224,10 +225,12 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
     const bool whole = options.order == ordering::whole_memory || too_many
         || (options.order == ordering::by_access && nothing);
     const bool extras = !too_many && options.order == ordering::by_access;
+    // A predecessor that succeeded needs no entry; one that failed cancels the task, by the device's own books.
+    const auto matters = [&](const task_handle& a) { return !is_retired(a) || !failures_.of(a).ok(); };
     u32 after_count = 0;
     for (const task_handle& a : options.after) {
         if (a.ring >= rings_.size()) throw config_error("`after` names a handle that is not of this runtime");
-        if (!is_retired(a)) ++after_count;
+        if (matters(a)) ++after_count;
         // What is retired now stays retired; what retires in between costs an entry that the device drops.
     }
     if (after_count + r.joins.size() > config_.accesses_max)
@@ -271,14 +274,14 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
     const auto put = [&](const abi::chunk& c) {
         if (ok) ok = r.writer.put(c, wait);
     };
-    put(abi::message_header{options.blocks, type, (whole ? u32{abi::flag_whole_memory} : 0u) | (options.order == ordering::no_access ? u32{abi::flag_no_access} : 0u), entries, layout.scalars}.encode());
+    put(abi::message_header{options.blocks, type, (whole ? u32{abi::flag_whole_memory} : 0u) | (options.order == ordering::no_access ? u32{abi::flag_no_access} : 0u) | flags, entries, layout.scalars}.encode());
 
     u32 sent_after = 0;
     for (const task_handle& a : options.after) {
         if (sent_after == after_count) break;
         // The count was fixed above: send the ones still unfinished, and fill up with retired ones if some retired since.
         const std::size_t left = options.after.size() - static_cast<std::size_t>(&a - options.after.data());
-        if (is_retired(a) && left > after_count - sent_after) continue;
+        if (left > after_count - sent_after && !matters(a)) continue;
         put(abi::chunk{{abi::encode_first(abi::entry_kind::after, access_mode::none, a.ring), static_cast<u32>(a.position),
                         static_cast<u32>(a.position >> 32), 0}});
         ++sent_after;
@@ -366,27 +369,6 @@ bool runtime_core::is_retired(task_handle h)
     return h.position < low();
 }
 
-task_status runtime_core::final_status(task_handle h)
-{
-    const auto next = [&] {
-        return device::failure_record::decode(P::load(
-            edge::A7_failure, memory_.page->failures[failures_read_ % device::failures_kept], order::acquire, scope::system));
-    };
-    const std::lock_guard lock(mutex_);
-    for (device::failure_record record = next(); record.tag > failures_read_; record = next()) {
-        // Records beyond the last failures_kept were overwritten before the host looked: only newer ones are left.
-        if (record.tag != failures_read_ + 1) {
-            failures_read_ = record.tag - 1;
-            continue;
-        }
-        failures_[{record.ring, record.position}] = {record.status, 0};
-        ++failures_read_;
-    }
-    const auto found = failures_.find({h.ring, h.position});
-    if (found == failures_.end()) return {task_state::complete, 0};
-    return {task_state::failed, found->second.first};
-}
-
 task_status runtime_core::query(task_handle h)
 {
     if (h.ring >= rings_.size()) throw config_error("this handle is not of this runtime");
@@ -394,7 +376,7 @@ task_status runtime_core::query(task_handle h)
         throw_if_dead();
         return {};
     }
-    return final_status(h);
+    return failures_.of(h);
 }
 
 task_status runtime_core::wait(task_handle h, deadline until)
@@ -405,7 +387,18 @@ task_status runtime_core::wait(task_handle h, deadline until)
         if (attempt % 16 == 15 && std::chrono::steady_clock::now() >= until) return {};
         P::pause(backend_->is_cuda() ? 0 : attempt);
     }
-    return final_status(h);
+    return failures_.of(h);
+}
+
+/// A whole-memory task that is never cancelled: everything before it is retired when the device takes its flag.
+task_handle runtime_core::clear_failure()
+{
+    submit_options options;
+    options.order = ordering::whole_memory;
+    options.name = "clear_failure";
+    task_handle handle;
+    (void)submit(image_.types - 1, nullptr, options, true, handle, abi::flag_clear_failure);
+    return handle;
 }
 
 bool runtime_core::wait_all(deadline until)
@@ -516,6 +509,7 @@ void runtime_core::service()
             const bool stopping = stop_.load(std::memory_order_acquire);
             const bool resident = backend_->running();
             const bool wanted = !paused_.load(std::memory_order_relaxed) && something_can_run();
+            failures_.read();
             stream_join_->service([this](task_handle h) { return is_retired(h); });
             if (!resident) {
                 if (stopping) break;
@@ -725,7 +719,20 @@ void runtime_core::download(void* to, const void* from, u64 bytes)
         task_handle handle;
         (void)submit(image_.types - 3, &task, options, true, handle);
         if (config_.batch) throw config_error("download needs a running runtime; in batch mode read after run_batch()");
-        (void)wait(handle, deadline::max());
+        const task_status status = wait(handle, deadline::max());
+        if (!status.ok()) {
+            // The copy was cancelled, and its staging memory with it: a pure write that does nothing heals it for the next user.
+            const declared_access whole = writes(stage, piece);
+            options = {};
+            options.accesses = list_view<declared_access>(whole);
+            (void)submit(image_.types - 1, nullptr, options, true, handle);
+            const std::lock_guard lock(mutex_);
+            releases_.push_back({handle, stage, piece, true});
+            throw task_error("this memory holds no result: task " + std::to_string(status.cause.ring) + ":"
+                                 + std::to_string(status.cause.position) + ", which it goes back to, failed with code "
+                                 + std::to_string(status.code) + "; write it anew or call clear_failure()",
+                             status);
+        }
         std::memcpy(static_cast<char*>(to) + done, stage, piece);
         const std::lock_guard lock(mutex_);
         staging_.give(stage, piece);
@@ -788,6 +795,7 @@ submit_status runtime_base::try_submit_bytes(u32 type, const void* task, const s
 task_status runtime_base::query(task_handle handle) { return core_->query(handle); }
 task_status runtime_base::wait(task_handle handle, deadline until) { return core_->wait(handle, until); }
 bool runtime_base::wait_all(deadline until) { return core_->wait_all(until); }
+task_handle runtime_base::clear_failure() { return core_->clear_failure(); }
 void runtime_base::after_stream(cuda_stream stream) { core_->after_stream(stream); }
 void runtime_base::signal_stream(cuda_stream stream, task_handle handle) { core_->signal_stream(stream, handle); }
 void runtime_base::pause() { core_->pause(); }

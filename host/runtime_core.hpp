@@ -2,11 +2,12 @@
 //
 // OWNERS  ring r's writer and `submitted`: the thread that holds the ring (one per thread, given back when the thread ends)
 //         launch, command word, backend: the service thread alone
-//         memory pools, registration, names, failure table: under mutex_ (none of them on the submit path)
+//         memory pools, registration, names: under mutex_ (none of them on the submit path)
 // STATES  of the kernel: away -> resident (service: something was published and nobody paused) -> away (residency limit, park,
 //         drain). No wake-up is lost: the service thread compares submitted with retired at every turn while the kernel is away.
 #pragma once
 #include "host/backend.hpp"
+#include "host/failure_book.hpp"
 #include "host/memory_pool.hpp"
 #include "host/ring_writer.hpp"
 #include "host/stream_join.hpp"
@@ -25,10 +26,12 @@ public:
     runtime_core(const config& configuration, const kernel_image& image);
     ~runtime_core();
 
-    submit_status submit(u32 type, const void* task, const submit_options& options, bool may_block, task_handle& handle);
+    /// flags: further message_flags.
+    submit_status submit(u32 type, const void* task, const submit_options& options, bool may_block, task_handle& handle, u32 flags = 0);
     task_status query(task_handle handle);
     task_status wait(task_handle handle, deadline until);
     bool wait_all(deadline until);
+    task_handle clear_failure();
     void after_stream(cuda_stream stream);
     void signal_stream(cuda_stream stream, task_handle handle);
     /// Joins go through this port from now on: how tests drive them where there are no streams.
@@ -78,7 +81,6 @@ private:
     void command(device::command c);
     void throw_if_dead();
     void mark_dead(const std::string& why);
-    task_status final_status(task_handle handle);
     void reclaim(bool wait_for_oldest);
     void* take_staging(u64 bytes);
     static u32 blocks_for(u64 bytes, u32 workers);
@@ -92,6 +94,7 @@ private:
     u64 id_;
     std::unique_ptr<stream_join> stream_join_; ///< goes before the backend, whose memory it uses
     stream_port* streams_ = nullptr;
+    failure_book failures_;
 
     std::mutex mutex_;
     memory_pool pool_;
@@ -106,8 +109,6 @@ private:
     std::vector<abi::handle_entry> ranges_;
     std::map<u64, u64> range_index_; ///< plain ranges: address -> bytes
     std::vector<u32> rects_;
-    std::map<std::pair<u32, u64>, std::pair<u32, u32>> failures_; ///< (ring, position) -> (code, 0)
-    u32 failures_read_ = 0;
 
     std::thread service_;
     std::atomic<bool> stop_{false};

@@ -55,8 +55,15 @@ public:
     task_status query(task_handle handle);
     /// Waits until the task is retired or the deadline has passed (then: pending).
     task_status wait(task_handle handle, deadline until = deadline::max());
-    /// Waits for everything submitted before the call. False: the deadline has passed.
+    /// Waits for everything submitted before the call, failed and cancelled tasks included. False: the deadline has passed.
     bool wait_all(deadline until = deadline::max());
+
+    /// Forgets all poison, in the order of submission: waits for every task before it, and tasks after it are cancelled only for
+    /// what fails from then on. What is known of earlier tasks stays known. Takes the turn of a whole-memory task.
+    ///
+    /// The books of poison hold 512 ranges and 512 runs of failed tasks; beyond that every task that reads or has an `after` is
+    /// cancelled until a clear_failure(). A failed whole-memory task poisons everything in the same way.
+    task_handle clear_failure();
 
     /// Joins with CUDA streams, both ways. Take a cudaStream_t; neither call waits for the device, but a thread that has 64 joins
     /// under way waits for one of them to end. The null stream is the one of the calling thread's current device. A stream that is
@@ -90,6 +97,7 @@ public:
     /// Copies host memory to the device, ordered like a task that writes [to, to + bytes). The host memory may be reused at once.
     task_handle upload(void* to, const void* from, u64 bytes);
     /// Copies device memory to the host, ordered like a task that reads it; returns when the data is there.
+    /// Throws task_error when the memory is poisoned: see task_status.
     void download(void* to, const void* from, u64 bytes);
 
     std::string device_name() const;

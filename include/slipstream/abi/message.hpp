@@ -52,6 +52,7 @@ enum message_flags : u32 {
     flag_gang = 1u << 2,         ///< reserved
     flag_rename = 1u << 3,       ///< reserved
     flag_no_access = 1u << 5,    ///< the accesses only rebuild the task struct; nothing is ordered by them
+    flag_clear_failure = 1u << 6, ///< of a whole-memory task: all poison is forgotten when its turn comes
     flag_async_proxy = 1u << 4,  ///< reserved: body uses bulk copies, its releases need the proxy fence
 };
 
