@@ -28,6 +28,8 @@ struct test_task {
     bool whole_memory = false;
     int after = -1; ///< submission number
     bool joins_stream = false; ///< waits for join word 0 to be raised to 1
+    bool fails = false;        ///< its body fails, having written
+    bool cancelled = false;    ///< must not run: a failed task is in its way
 };
 
 /// Hands out aligned pieces of one memory block; with no block it only measures.
@@ -155,6 +157,7 @@ public:
             } else {
                 run_block(number, letter.block, blocks);
             }
+            if (tasks[number].fails) port.fail(record, 9);
             port.answer(letter);
         }
     }
@@ -163,6 +166,7 @@ public:
     void run_block(u32 number, u32 block, u32 blocks)
     {
         if (blocks == 1) {
+            check(!tasks[number].cancelled, "a cancelled task does not run");
             check(!ran_[number][0], "no task runs twice");
             ran_[number][0] = true;
             run_body(number);
@@ -178,6 +182,10 @@ public:
     {
         u64 expected[places_max] = {};
         for (u32 i = 0; i < tasks.size(); ++i) {
+            if (tasks[i].cancelled) {
+                check(ran_[i].empty(), "a cancelled task does not run");
+                continue;
+            }
             for (u32 b = 0; b < tasks[i].blocks; ++b) check(ran_[i][b], "nothing is lost");
             if (tasks[i].blocks != 1) continue;
             u64 digest = i + 1;
