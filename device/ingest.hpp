@@ -36,14 +36,34 @@ public:
     {
         bool progress = false;
         starved_ = false;
+        u32 nearest = ~0u;
+        u32 next = turn_;
         reclaim(team);
+        // While slots are short, the first ring polled takes them all: the turn goes to the next ring that found none. In a
+        // fixed order, a ring behind one that is never empty would wait for ever.
+        u32 first = turn_ / rings_at_once * rings_at_once;
         SLIPSTREAM_ONE_COPY
-        for (u32 first = 0; first < m_.n.rings; first += rings_at_once) {
+        for (u32 polled = 0; polled < m_.n.rings; polled += rings_at_once) {
             fetch(team, first);
             SLIPSTREAM_ONE_COPY
-            for (u32 j = 0; j < rings_at_once && first + j < m_.n.rings; ++j)
-                progress |= poll(team, first + j, s_.fetched[j], s_.staged + j * staged_words);
+            for (u32 k = 0; k < rings_at_once; ++k) {
+                const u32 j = (turn_ + k) % rings_at_once;
+                const u32 r = first + j;
+                if (r >= m_.n.rings) continue;
+                const bool starved_before = starved_;
+                starved_ = false;
+                progress |= poll(team, r, s_.fetched[j], s_.staged + j * staged_words);
+                const u32 distance = r > turn_ ? r - turn_ : r + m_.n.rings - turn_;
+                if (starved_ && distance < nearest) {
+                    nearest = distance;
+                    next = r;
+                }
+                starved_ |= starved_before;
+            }
+            first += rings_at_once;
+            if (first >= m_.n.rings) first = 0;
         }
+        turn_ = next;
         decoded_.publish(team);
         return progress;
     }
@@ -396,6 +416,7 @@ private:
     queue_consumer<P, u32, edge::A2_slot_freed, edge::R2_slot_taken> free_;
     queue_producer<P, u32, edge::R3_decoded, edge::A3_admitted> decoded_;
     bool starved_ = false; ///< a message waits for a window slot or pool blocks
+    u32 turn_ = 0;         ///< the ring that is polled first
 };
 
 } // namespace slipstream::device

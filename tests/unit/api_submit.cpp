@@ -458,3 +458,32 @@ TEST_CASE("names are kept for reports and cost nothing when absent", "[api]")
         CHECK(named.position == plain.position + 1);
     });
 }
+
+TEST_CASE("a thread whose neighbours never pause gets its share of a small window", "[api]")
+{
+    in_time(40, [] {
+        for (const u32 neighbours : {1u, 3u, 6u}) { // six: rings beyond the four that are fetched together
+            auto c = host_config();
+            c.window = 16;
+            c.rings = 8;
+            c.host_workers = 2;
+            engine rt(c);
+            std::atomic<bool> over{false};
+            std::atomic<u32> started{0};
+            std::vector<std::thread> threads;
+            for (u32 t = 0; t < neighbours; ++t)
+                threads.emplace_back([&] {
+                    rt.submit(marker_task{}, {.order = ordering::no_access});
+                    ++started;
+                    while (!over) rt.submit(marker_task{}, {.order = ordering::no_access});
+                });
+            while (started != neighbours) std::this_thread::yield(); // their rings come before ours
+            u32 answered = 0;
+            for (; answered < 40; ++answered)
+                if (!rt.wait(rt.submit(marker_task{}, {.order = ordering::no_access}), after(4s)).ok()) break;
+            over = true;
+            for (auto& t : threads) t.join();
+            CHECK(answered == 40);
+        }
+    });
+}
