@@ -60,7 +60,7 @@ struct played_streams final : host::stream_port {
     std::map<cuda_stream, std::vector<waiting>> callbacks;
     std::map<u32, held> holds;
     bool refuses = false;
-    bool lets_pass = true;
+    std::atomic<bool> lets_pass{true};
 };
 
 } // namespace
@@ -288,8 +288,13 @@ TEST_CASE("the end of a runtime lets streams go on that wait for tasks it never 
             rt.core().use_streams(&streams);
             rt.signal_stream(played_streams::handle(1), rt.submit(marker_task{}));
             CHECK_FALSE(streams.holds.at(0).open());
-            passes = std::thread([&] { streams.lets_pass = true; });
+            streams.lets_pass = false; // the stream has earlier work to do yet
+            passes = std::thread([&] {
+                std::this_thread::sleep_for(20ms);
+                streams.lets_pass = true;
+            });
         }
+        CHECK(streams.lets_pass); // the words outlived the stream's wait
         passes.join();
     });
 }
