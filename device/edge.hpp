@@ -43,6 +43,11 @@
     X(A8_command,         "notifier polls the command word")                                                            \
     X(R9_phase,           "one control role -> another: change of phase, with all queue entries before it")             \
     X(A9_phase,           "a control role reads the phase")                                                             \
+    X(R10_stream_done,    "a CUDA stream's callback -> ingest: the stream's work precedes the tasks that joined it")      \
+    X(A10_stream_done,    "ingest reads a join word while a gate asks for it")                                          \
+    X(R11_stream_released, "service -> a CUDA stream that waits for a task: the task's writes precede the stream's next work") \
+    X(R12_failures_read,  "host -> notifier: failure records were read, they may be overwritten")                       \
+    X(A12_failures_read,  "notifier looks for room for a failure record")                                               \
     X(P0_ticket,          "workers draw block numbers: the value is the message")                                       \
     X(P1_stop,            "park or abort flag for ticket loops: only a hint to stop early")                             \
     X(P2_heartbeat,       "counter for the watchdog: nothing is read through it")                                       \

@@ -8,12 +8,14 @@
 //   header  at a slot boundary, nothing held -> entries (slot and pool blocks taken together, or none: no hold and wait)
 //   entries -> scalars -> gate                by the chunks of the message
 //   gate    -> header                         once every task its `after` entries name has been handed to the scheduler;
-//                                             the decoded queue is first in, first out, so handed over = admitted earlier
+//                                             the decoded queue is first in, first out, so handed over = admitted earlier;
+//                                             and every CUDA stream they name is done (a look across the bus a step, while shut)
 // Only the ring whose gate is shut waits. A waiting ring holds one slot and at most entries_max pool blocks: the window has
 // more slots than rings and the pool more blocks than all rings together can hold while waiting (checked by the host).
 //
 // EDGES  A0 (ring chunks, relaxed polls + one acquire fence at system scope: host memory written before submit is visible to the task)
 //        R1 (consumed: the chunks were read, they may be overwritten) · A2 (slot free) · R3 (slot decoded)
+//        A10 (join word of a stream: its work is visible to the tasks that joined it)
 #pragma once
 #include "device/layout.hpp"
 
@@ -34,14 +36,34 @@ public:
     {
         bool progress = false;
         starved_ = false;
+        u32 nearest = ~0u;
+        u32 next = turn_;
         reclaim(team);
+        // While slots are short, the first ring polled takes them all: the turn goes to the next ring that found none. In a
+        // fixed order, a ring behind one that is never empty would wait for ever.
+        u32 first = turn_ / rings_at_once * rings_at_once;
         SLIPSTREAM_ONE_COPY
-        for (u32 first = 0; first < m_.n.rings; first += rings_at_once) {
+        for (u32 polled = 0; polled < m_.n.rings; polled += rings_at_once) {
             fetch(team, first);
             SLIPSTREAM_ONE_COPY
-            for (u32 j = 0; j < rings_at_once && first + j < m_.n.rings; ++j)
-                progress |= poll(team, first + j, s_.fetched[j], s_.staged + j * staged_words);
+            for (u32 k = 0; k < rings_at_once; ++k) {
+                const u32 j = (turn_ + k) % rings_at_once;
+                const u32 r = first + j;
+                if (r >= m_.n.rings) continue;
+                const bool starved_before = starved_;
+                starved_ = false;
+                progress |= poll(team, r, s_.fetched[j], s_.staged + j * staged_words);
+                const u32 distance = r > turn_ ? r - turn_ : r + m_.n.rings - turn_;
+                if (starved_ && distance < nearest) {
+                    nearest = distance;
+                    next = r;
+                }
+                starved_ |= starved_before;
+            }
+            first += rings_at_once;
+            if (first >= m_.n.rings) first = 0;
         }
+        turn_ = next;
         decoded_.publish(team);
         return progress;
     }
@@ -366,6 +388,10 @@ private:
             if (entry.kind() != abi::entry_kind::after) break; // `after` entries come first
             // A ring's own progress is in rp while it is being polled; the others' is in memory.
             const u32 ring = entry.after_ring();
+            if (ring == abi::after_stream_ring) {
+                if (!stream_done(team, entry.after_position())) return false;
+                continue;
+            }
             const u64 handed_over = ring == static_cast<u32>(P::get(s_.task_id[rp.slot]) >> 56) ? rp.messages
                                                                                                  : s_.progress[ring].messages;
             if (entry.after_position() >= handed_over) return false;
@@ -376,11 +402,21 @@ private:
         return true;
     }
 
+    /// Has the stream raised its join word? The tasks behind this gate then see what its work wrote.
+    SLIPSTREAM_BOTH bool stream_done(team_type& team, u64 point)
+    {
+        const u32 now = team.broadcast(
+            team.leader() ? P::load(edge::A10_stream_done, m_.stream_joins[point >> 32], order::acquire, scope::system) : 0u);
+        team.sync();
+        return static_cast<std::int32_t>(now - static_cast<u32>(point)) >= 0;
+    }
+
     const engine_memory<P>& m_;
     const control_state<P>& s_;
     queue_consumer<P, u32, edge::A2_slot_freed, edge::R2_slot_taken> free_;
     queue_producer<P, u32, edge::R3_decoded, edge::A3_admitted> decoded_;
     bool starved_ = false; ///< a message waits for a window slot or pool blocks
+    u32 turn_ = 0;         ///< the ring that is polled first
 };
 
 } // namespace slipstream::device

@@ -3,7 +3,7 @@
 //
 // LAYOUT
 //   pinned (host and device)   rings[rings][ring_slots] of 64 B · host_page · ring_page[rings] · complete bits[rings][2048]
-//                              · recorder[workers] of 16 B · handle table · flight log
+//                              · recorder[workers] of 16 B · handle table · flight log · stream join words
 //   device                     records[window] of 384 B · mailboxes[workers] of 128 B · done[workers] of 4 B
 //                              · handle cache · stop word · notifier's mirror
 //   fast (shared memory of the control block, spilled to device memory at park)   control_state: queues, window, scheduler
@@ -11,9 +11,11 @@
 //   ring slots            submitter -> ingest, system          host_page.command   service -> notifier, system
 //   ring_page.consumed    ingest -> submitter, system          ring_page.low_water, bits   notifier -> host, system
 //   host_page.heartbeat   notifier -> service, system          recorder[w]         worker w -> host, system
+//   host_page.failures    notifier -> host, system             host_page.failures_read   host (under a lock) -> notifier, system
 //   record (args)         ingest -> worker, device             record.next_block   ingest resets; workers draw; scheduler reads
 //   record.status         worker -> scheduler, device          mailbox[w]          scheduler -> worker w, device
 //   done[w]               worker w -> scheduler, device        stop                notifier -> workers, device
+//   stream_joins          a stream's callback -> ingest, system
 // STATES of a window slot
 //   free -> filling (ingest took it from the free queue) -> decoded (in the decoded queue) -> pending | ready (admitted)
 //   -> dispatched (some block mailed) -> retired (scheduler: removed from the window, in the retired queue) -> free
@@ -40,25 +42,55 @@ inline constexpr u32 rings_max = 16;
 inline constexpr u32 mailbox_depth = 2;
 inline constexpr u32 completion_span = 65536; ///< submissions a ring may be ahead of its low-water mark
 inline constexpr u32 completion_words = completion_span / 32;
-inline constexpr u32 failures_kept = 1024;
+inline constexpr u32 failures_kept = 1024;    ///< failure records the host may be behind; more is back-pressure
+inline constexpr u32 poison_entries_max = 512; ///< poisoned accesses; one more poisons everything
+inline constexpr u32 failed_runs_max = 512;    ///< runs of failed or cancelled tasks of one ring; likewise
 inline constexpr u32 no_slot = 0xffff;
 inline constexpr u32 no_block = 0xffffffff;
 
-/// One failed task, for the host. The tag tells a record from the one of a lap before: no counter has to be ordered with it.
+/// What became of a task that is complete. All 0: it succeeded.
+struct task_outcome {
+    u32 status;  ///< failed: the body's code; cancelled: the number of the failure it goes back to
+    u32 failure; ///< number of the failure, from 1 on | outcome_cancelled
+};
+inline constexpr u32 outcome_cancelled = 1u << 31;
+
+/// One failed or cancelled task, for the host, at place (tag - 1) % failures_kept. The tag tells a record from the one of a lap
+/// before: no counter has to be ordered with it. A record is overwritten only when the host has read it (failures_read).
 struct failure_record {
     u64 position;
     u32 ring;
-    u32 status;
-    u32 tag; ///< number of the failure, from 1 on
+    u32 status; ///< failed: the body's code; cancelled: tag of the record it goes back to
+    u32 tag;    ///< number of the failure, from 1 on: 2^31 of them in the life of an engine
+    bool cancelled;
 
     SLIPSTREAM_BOTH abi::chunk encode() const
     {
-        return {{static_cast<u32>(position), static_cast<u32>(position >> 32) | ring << 24, status, tag}};
+        return {{static_cast<u32>(position), static_cast<u32>(position >> 32) | ring << 24 | (cancelled ? cancelled_bit : 0), status, tag}};
     }
     SLIPSTREAM_BOTH static failure_record decode(const abi::chunk& c)
     {
-        return {c.w[0] | static_cast<u64>(c.w[1] & 0xffffff) << 32, c.w[1] >> 24, c.w[2], c.w[3]};
+        return {c.w[0] | static_cast<u64>(c.w[1] & 0xffffff) << 32, c.w[1] >> 24 & 0x7f, c.w[2], c.w[3], (c.w[1] & cancelled_bit) != 0};
     }
+
+    static constexpr u32 cancelled_bit = 1u << 31;
+};
+static_assert(rings_max <= 0x80);
+
+/// Tasks of one ring that failed or were cancelled for one cause, one behind the other.
+struct failed_run {
+    u64 first; ///< task id: ring << 56 | position
+    u32 count;
+    u32 cause;
+};
+
+/// The words of control_state::poison_state.
+enum poison_word : u32 {
+    poison_entry_count,
+    poison_run_count,
+    poison_everything, ///< 0, or the cause for which everything is poisoned
+    poison_failures,   ///< failure numbers given
+    poison_words
 };
 
 /// Where the host tells the kernel what to do. One 128-byte line per direction.
@@ -73,7 +105,8 @@ template <class P>
 struct host_page {
     alignas(abi::line_bytes) typename P::template word<u32> command_word;
     alignas(abi::line_bytes) typename P::template word<u32> heartbeat;
-    typename P::chunk_word failures[failures_kept]; ///< the last ones; see failure_record
+    alignas(abi::line_bytes) typename P::template word<u32> failures_read; ///< host -> notifier: records that may be overwritten
+    alignas(abi::line_bytes) typename P::chunk_word failures[failures_kept]; ///< the last ones; see failure_record
 };
 
 /// What one ring's submitter reads, a line for each word.
@@ -105,10 +138,12 @@ struct alignas(abi::line_bytes) mailbox {
 
 /// What a retired task tells the notifier.
 struct retired_entry {
-    u64 position;
-    u32 ring;
-    u32 status;
+    u64 position : 56;
+    u64 ring : 8;
+    u32 status;  ///< see task_outcome
+    u32 failure;
 };
+static_assert(sizeof(retired_entry) == 16);
 
 /// Sizes of one engine instance; fixed before start.
 struct sizes {
@@ -161,6 +196,7 @@ struct engine_memory {
     const abi::handle_entry* handles;              ///< written by the host before a handle is used
     flight_log_entry* flight_log;                  ///< [workers][log_capacity], or null
     typename P::template word<u32>* flight_counts; ///< [workers] entries written
+    typename P::template word<u32>* stream_joins;  ///< see host/stream_join.hpp; an `after` entry names one of them
     // device
     task_record<P>* records;
     mailbox<P>* mailboxes;
@@ -245,7 +281,15 @@ struct ring_progress {
     X(changed, u32, near, s.worker_groups())       /* workers that answered since the last poll */                      \
     X(mailed, u32, near, s.workers * mailbox_depth) /* slot of each mail */                                             \
     X(batch, u32, near, s.queue_slots()) /* slots completed in this step */                                            \
-    X(counters, u32, near, 16)
+    X(counters, u32, near, 16)                                                                                         \
+    X(poison_state, u32, far, poison_words)                                                                            \
+    X(poison_entries, abi::access_entry, far, poison_entries_max)                                                      \
+    X(poison_causes, u32, far, poison_entries_max)                                                                     \
+    X(poison_runs, failed_run, far, failed_runs_max)                                                                   \
+    X(poison_judged, u64, far, s.window)            /* id + 1 of the task that was found free of poison */             \
+    X(poison_cause_of, u32, far, s.window)          /* cause of a cancelled task until it is settled */                \
+    X(poison_outcomes, task_outcome, far, s.window) /* of the tasks of the batch in hand */                            \
+    X(poison_pending, u32, far, s.queue_slots())    /* cancelled, to be completed by the next step */
 
 /// What some accesses lie within: a half-open range of addresses for the reads, one for the writes. Only ever too large.
 struct access_box {
@@ -367,8 +411,9 @@ enum scheduler_counter : u32 {
     saved_in_flight,
     saved_whole,      ///< exposed whole-memory tasks: at most one
     saved_pool_live,  ///< pool blocks with live accesses
-    saved_failures,   ///< failure records ever written (notifier)
     failures_seen,    ///< some body has failed since the engine was made
+    poison_active,    ///< a task has failed or was cancelled since the last clear_failure
+    cancelled_pending, ///< entries of poison_pending
     control_counters
 };
 static_assert(control_counters <= 16);

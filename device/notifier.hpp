@@ -8,6 +8,8 @@
 //
 // OWNERS  this role alone writes complete bits, low_water, heartbeat, stop, request.
 // EDGES   A6 (retired entry) -> R7_fence (acq_rel, system) -> R7_complete, R7_low_water (relaxed behind the fence)
+//         R7_failure (relaxed, before the fence): whoever sees a task complete sees its failure record
+//         A12 (failures_read, acquire): the host has read the record that lies where the next one goes
 //         A8 (command, acquire at system scope) -> R9 (request): what was published before `drain` is seen by ingest
 #pragma once
 #include "device/scheduler.hpp"
@@ -61,9 +63,10 @@ private:
         };
         for (u32 i = 0; i < count; ++i) {
             const retired_entry entry = retired_.pop();
-            rings |= 1u << entry.ring;
+            const u32 ring = static_cast<u32>(entry.ring);
+            rings |= 1u << ring;
             const u32 at = static_cast<u32>(entry.position % completion_span);
-            const u32 index = entry.ring * completion_words + at / 32;
+            const u32 index = ring * completion_words + at / 32;
             if (index != open) {
                 close();
                 open = index;
@@ -85,11 +88,28 @@ private:
         if (!team.leader()) return;
         for (u32 i = 0; i < count; ++i) {
             const retired_entry entry = retired_.peek(i);
-            if (entry.status == 0) continue;
-            const u32 n = s_.counters[saved_failures]++;
-            P::store(edge::R7_failure, m_.page->failures[n % failures_kept],
-                     failure_record{entry.position, entry.ring, entry.status, n + 1}.encode(), order::relaxed, scope::system);
+            if (entry.failure == 0) continue;
+            const u32 n = entry.failure & ~outcome_cancelled;
+            if (!room_for_failure(n)) return; // aborted: nothing is kept
+            P::store(edge::R7_failure, m_.page->failures[(n - 1) % failures_kept],
+                     failure_record{entry.position, static_cast<u32>(entry.ring), entry.status, n,
+                                    (entry.failure & outcome_cancelled) != 0}.encode(),
+                     order::relaxed, scope::system);
         }
+    }
+
+    /// Waits until the host has read what lies in the place of record n: a failed task must never look complete. The host's
+    /// service thread reads at every turn, waits for nobody, and outlives the kernel.
+    SLIPSTREAM_BOTH bool room_for_failure(u32 n)
+    {
+        for (u32 attempt = 0; n - failures_read_ > failures_kept; ++attempt) {
+            failures_read_ = P::load(edge::A12_failures_read, m_.page->failures_read, order::acquire, scope::system);
+            if (n - failures_read_ <= failures_kept) break;
+            if (P::load(edge::A8_command, m_.page->command_word, order::acquire, scope::system) == static_cast<u32>(command::abort))
+                return false;
+            P::pause(attempt);
+        }
+        return true;
     }
 
     /// Moves a ring's low-water mark over everything complete.
@@ -145,6 +165,7 @@ private:
     u32 rounds_ = 0;
     u32 beats_ = 0;
     u32 request_ = 0;
+    u32 failures_read_ = 0; ///< as last seen; asked again when there is no room
 };
 
 } // namespace slipstream::device

@@ -13,6 +13,9 @@
 //     An invited worker answers once, when the counter is used up (or a park stops it); then nobody else is invited, and
 //     the task is complete when all invited workers have answered. No completion per block, no task behind a busy worker.
 //
+// FAILURE (device/poison.hpp) tasks are settled behind the fence and before their successors are woken; the head of the ready
+//   queue is judged before its first mail. A cancelled task is completed by the next step, without mail.
+//
 // OWNERS  this role alone writes the window, the mailboxes, sent/seen/mailed.
 // STATES  of a worker: idle (sent == seen) -> busy (sent - seen = 1) -> staged (2) by mails; back by completions.
 // EDGES   A5 (done, relaxed poll) + R4A5 (one acq_rel fence at device scope) + R4 (mail, relaxed): completion -> successor.
@@ -20,6 +23,7 @@
 //         last acquire of the step and before its first mail. No plain data is written for workers after it.
 //         Without it PTX gives no causality from the completed worker to the mailed one.
 #pragma once
+#include "device/poison.hpp"
 #include "device/window.hpp"
 
 namespace slipstream::device {
@@ -63,7 +67,7 @@ public:
     using team_type = typename P::team;
 
     SLIPSTREAM_BOTH scheduler(const engine_memory<P>& memory, const control_state<P>& state)
-        : m_(memory), s_(state), window_(memory, state), free_(state.free_queue()), decoded_(state.decoded_queue()),
+        : m_(memory), s_(state), window_(memory, state), poison_(memory, state), free_(state.free_queue()), decoded_(state.decoded_queue()),
           retired_(state.retired_queue()), ready_head_(state.counters[saved_ready_head]),
           ready_tail_(state.counters[saved_ready_tail]), in_flight_(state.counters[saved_in_flight])
     {
@@ -73,12 +77,22 @@ public:
     SLIPSTREAM_BOTH bool step(team_type& team)
     {
         const u32 mails_before = mails_;
-        const u32 completed = poll_completions(team);
-        const bool answered = mails_ != mails_before;
+        u32 completed = poll_completions(team);
+        poisoned_ = poison_.any();
+        bool answered = mails_ != mails_before;
+        if (poisoned_ && poison_.pending() != 0) {
+            completed = poison_.collect(team, completed); // cancelled tasks complete like any other
+            answered = true;
+        }
         const u32 arrived = decoded_.available(team);
         if (completed == 0 && arrived == 0 && ready_head_ == ready_tail_) return answered;
         if (completed != 0) {
             fence(team);
+            settled_ = poisoned_ || s_.counters[failures_seen] != 0;
+            if (settled_) {
+                poison_.settle(team, completed);
+                poisoned_ = poison_.any();
+            }
             SLIPSTREAM_ONE_COPY
             for (u32 i = 0; i < completed; ++i)
                 window_.wake(team, s_.batch[i], [&](u32 first, u32 mask) { make_ready(team, first, mask); });
@@ -95,13 +109,14 @@ public:
             }
             dispatch(team);
         }
-        return answered || arrived != 0;
+        return answered || arrived != 0 || (poisoned_ && poison_.pending() != 0);
     }
 
     /// The park command was seen: no new mails from now on.
     SLIPSTREAM_BOTH void stop_dispatch() { parking_ = true; }
 
-    SLIPSTREAM_BOTH bool workers_idle() const { return mails_ == 0; }
+    /// No mail is out, and no cancelled task waits for the next step.
+    SLIPSTREAM_BOTH bool workers_idle() const { return mails_ == 0 && poison_.pending() == 0; }
     SLIPSTREAM_BOTH bool window_empty() const { return in_flight_ == 0; }
 
     /// Tells every worker to leave, and saves what lives in registers. All workers must be idle.
@@ -248,10 +263,8 @@ private:
             for (u32 k = team.rank(); k < now; k += team.size()) {
                 const u32 slot = s_.batch[done + k];
                 const u64 id = P::get(s_.task_id[slot]);
-                u32 status = 0;
-                if (s_.counters[failures_seen])
-                    status = P::load(edge::P4_status, m_.records[slot].status, order::relaxed, scope::device);
-                retired_.put_ahead(k, retired_entry{id & ((u64{1} << 56) - 1), static_cast<u32>(id >> 56), status});
+                const task_outcome outcome = settled_ ? poison_.outcome(slot) : task_outcome{0, 0};
+                retired_.put_ahead(k, retired_entry{id & ((u64{1} << 56) - 1), id >> 56, outcome.status, outcome.failure});
             }
             retired_.advance(now);
             retired_.publish(team);
@@ -314,6 +327,10 @@ private:
         SLIPSTREAM_ONE_COPY
         while (!parking_ && ready_head_ != ready_tail_) {
             const u32 slot = s_.ready[ready_head_ & (s_.queue_slots - 1)];
+            if (poisoned_ && poison_.cancels(team, slot)) {
+                ++ready_head_;
+                continue;
+            }
             const u32 blocks = P::get(s_.blocks[slot]);
             if (blocks == 1) {
                 if (deal_singles(team) == 0) break;
@@ -338,7 +355,8 @@ private:
         const u32 ones = team.mask32([&](u32 k) {
             return k < ready_count && P::get(s_.blocks[s_.ready[(head + k) & (s_.queue_slots - 1)]]) == 1;
         });
-        const u32 run = ones == ~0u ? 32 : lowest_bit(~ones); // one-block tasks in a row
+        // One-block tasks in a row; while there is poison, only the one that dispatch() has just judged.
+        const u32 run = poisoned_ ? 1 : ones == ~0u ? 32 : lowest_bit(~ones);
         u32 mailed = 0;
         // A lone task goes to the worker that completed last if it is idle: its L1 and instruction cache are warm.
         if (run == 1 && last_worker_ < m_.n.workers && s_.sent[last_worker_] == s_.seen[last_worker_]) {
@@ -451,11 +469,14 @@ private:
     const engine_memory<P>& m_;
     const control_state<P>& s_;
     window<P> window_;
+    poison<P> poison_;
     queue_producer<P, u32, edge::R2_slot_freed, edge::A2_slot_taken> free_;
     queue_consumer<P, u32, edge::A3_decoded, edge::R3_admitted> decoded_;
     queue_producer<P, retired_entry, edge::R6_retired, edge::A6_notified> retired_;
     u32 last_worker_ = ~0u;
     bool parking_ = false;
+    bool poisoned_ = false; ///< poison_.any(), for this step
+    bool settled_ = false;  ///< the batch in hand has outcomes
     // Equal on all lanes; kept in registers while the role runs, saved at park (when no mail is out).
     u32 ready_head_;
     u32 ready_tail_;

@@ -2,6 +2,7 @@
 #pragma once
 #include "device/host_platform.hpp"
 #include "device/kernel_arguments.hpp"
+#include "host/stream_port.hpp"
 #include <memory>
 #include <slipstream/config.hpp>
 #include <slipstream/kernel_image.hpp>
@@ -13,7 +14,8 @@ namespace slipstream::host {
 using host_memory = device::engine_memory<device::host_platform>;
 using host_arguments = device::kernel_arguments<device::host_platform>;
 
-/// All calls come from one thread at a time (constructor, then the service thread, then the destructor).
+/// All calls come from one thread at a time (constructor, then the service thread, then the destructor); streams() and what it
+/// returns may be used by any thread.
 class backend {
 public:
     virtual ~backend() = default;
@@ -35,6 +37,8 @@ public:
     virtual void prepare(std::size_t near_bytes) = 0;
 
     virtual void launch(const host_arguments& arguments) = 0;
+    /// Joins with CUDA streams; null where there are none.
+    virtual stream_port* streams() = 0;
     /// Is the kernel resident? Never blocks. Throws device_error when the device was lost.
     virtual bool running() = 0;
 };

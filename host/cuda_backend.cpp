@@ -1,6 +1,7 @@
 // The GPU device: pinned and device memory, the cooperative launch of the megakernel, and how its end is seen.
 #include "host/backend.hpp"
 #include "device/layout.hpp"
+#include "host/cuda_stream_port.hpp"
 #include <cstring>
 #include <cuda_runtime_api.h>
 #include <vector>
@@ -108,6 +109,8 @@ public:
         launched_ = true;
     }
 
+    stream_port* streams() override { return port_.get(); }
+
     bool running() override
     {
         if (!launched_) return false;
@@ -128,6 +131,7 @@ private:
     u32 blocks_ = 0;
     u32 shared_ = 0;
     bool launched_ = false;
+    std::unique_ptr<stream_port> port_ = make_cuda_stream_port();
     std::vector<void*> pinned_;
     std::vector<void*> device_memory_;
 };

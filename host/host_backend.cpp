@@ -54,6 +54,8 @@ public:
         for (u32 w = 0; w < workers_; ++w) threads_.emplace_back([this, w] { work(w); });
     }
 
+    stream_port* streams() override { return nullptr; }
+
     bool running() override
     {
         if (threads_.empty()) return false;

@@ -123,6 +123,7 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     const auto resident = [&]<class T>(T*& pointer, u64 count) { pointer = static_cast<T*>(backend_->take_device(count * sizeof(T))); };
     pinned(m.rings, static_cast<u64>(n.rings) * n.ring_slots);
     pinned(m.page, 1);
+    failures_.attach(m.page);
     pinned(m.ring_pages, n.rings);
     pinned(m.complete_bits, static_cast<u64>(n.rings) * device::completion_words);
     pinned(m.recorder, n.workers);
@@ -131,6 +132,11 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     m.handles = handles;
     pinned(m.flight_log, static_cast<u64>(n.workers) * n.log_capacity);
     pinned(m.flight_counts, n.workers);
+    pinned(m.stream_joins, stream_join::words);
+    stream_join::word* signals = nullptr;
+    pinned(signals, stream_join::words);
+    stream_join_ = std::make_unique<stream_join>(m.stream_joins, signals);
+    streams_ = backend_->streams();
     resident(m.records, n.window);
     resident(m.mailboxes, n.workers);
     resident(m.done, n.workers);
@@ -193,6 +199,7 @@ runtime_core::ring& runtime_core::own_ring(u32& index)
         bool expected = false;
         if (rings_[r]->taken.compare_exchange_strong(expected, true, std::memory_order_acquire)) {
             my_rings.leases.push_back({id_, r, &rings_[r]->taken});
+            rings_[r]->joins.clear(); // of the thread before
             index = r;
             return *rings_[r];
         }
@@ -202,7 +209,7 @@ runtime_core::ring& runtime_core::own_ring(u32& index)
 }
 
 submit_status runtime_core::submit(u32 type, const void* task, const submit_options& options, bool may_block,
-                                   task_handle& handle)
+                                   task_handle& handle, u32 flags)
 {
     if (dead_.load(std::memory_order_relaxed)) throw_if_dead();
     if (options.blocks == 0 || options.blocks > 0x7fffffffu) throw config_error("a task has 1 to 2147483647 blocks");
@@ -212,21 +219,24 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
     const abi::task_type& layout = image_.table[type];
 
     // Header, then entries, then scalars; see abi/message.hpp.
-    const bool too_many = options.after.size() + layout.members + options.accesses.size() > config_.accesses_max;
+    std::erase_if(r.joins, [&](const stream_point& p) { return stream_join_->raised(p); });
+    const bool too_many = options.after.size() + r.joins.size() + layout.members + options.accesses.size() > config_.accesses_max;
     const bool nothing = layout.members == 0 && options.accesses.empty();
     const bool whole = options.order == ordering::whole_memory || too_many
         || (options.order == ordering::by_access && nothing);
     const bool extras = !too_many && options.order == ordering::by_access;
+    // A predecessor that succeeded needs no entry; one that failed cancels the task, by the device's own books.
+    const auto matters = [&](const task_handle& a) { return !is_retired(a) || !failures_.of(a).ok(); };
     u32 after_count = 0;
     for (const task_handle& a : options.after) {
         if (a.ring >= rings_.size()) throw config_error("`after` names a handle that is not of this runtime");
-        if (!is_retired(a)) ++after_count;
+        if (matters(a)) ++after_count;
         // What is retired now stays retired; what retires in between costs an entry that the device drops.
     }
-    if (after_count > config_.accesses_max)
+    if (after_count + r.joins.size() > config_.accesses_max)
         throw config_error("a task waits for at most " + std::to_string(config_.accesses_max)
-                           + " unfinished tasks by `after`; submit a marker in between or raise accesses_max");
-    const u32 entries = after_count + layout.members + (extras ? static_cast<u32>(options.accesses.size()) : 0);
+                           + " unfinished tasks and streams by `after`; submit a marker in between or raise accesses_max");
+    const u32 entries = after_count + static_cast<u32>(r.joins.size()) + layout.members + (extras ? static_cast<u32>(options.accesses.size()) : 0);
 
     u32 words[abi::task_words_max] = {}; // the struct's size need not be a multiple of four
     if (layout.words != 0) std::memcpy(words, task, layout.bytes);
@@ -251,6 +261,7 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
         P::pause(attempt);
     }
 
+    if (!r.joins.empty()) stream_join_->gate(index, r.next, r.joins);
     // A message longer than its ring needs the kernel before it is whole: the service thread is told now.
     r.begun.store(r.next + 1, std::memory_order_release);
     u32 attempt = 0;
@@ -263,18 +274,23 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
     const auto put = [&](const abi::chunk& c) {
         if (ok) ok = r.writer.put(c, wait);
     };
-    put(abi::message_header{options.blocks, type, (whole ? u32{abi::flag_whole_memory} : 0u) | (options.order == ordering::no_access ? u32{abi::flag_no_access} : 0u), entries, layout.scalars}.encode());
+    put(abi::message_header{options.blocks, type, (whole ? u32{abi::flag_whole_memory} : 0u) | (options.order == ordering::no_access ? u32{abi::flag_no_access} : 0u) | flags, entries, layout.scalars}.encode());
 
     u32 sent_after = 0;
     for (const task_handle& a : options.after) {
         if (sent_after == after_count) break;
         // The count was fixed above: send the ones still unfinished, and fill up with retired ones if some retired since.
         const std::size_t left = options.after.size() - static_cast<std::size_t>(&a - options.after.data());
-        if (is_retired(a) && left > after_count - sent_after) continue;
+        if (left > after_count - sent_after && !matters(a)) continue;
         put(abi::chunk{{abi::encode_first(abi::entry_kind::after, access_mode::none, a.ring), static_cast<u32>(a.position),
                         static_cast<u32>(a.position >> 32), 0}});
         ++sent_after;
     }
+
+    for (const stream_point& p : r.joins)
+        put(abi::chunk{{abi::encode_first(abi::entry_kind::after, access_mode::none, abi::after_stream_ring),
+                        static_cast<u32>(p.encode()), static_cast<u32>(p.encode() >> 32), 0}});
+    r.joins.clear(); // this ring's gate stays shut until then: what follows is behind it
 
     abi::chunk handles{};
     u32 handle_count = 0;
@@ -312,7 +328,7 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
                    static_cast<u32>(tail >> detail::member_handle_shift));
     }
     if (extras)
-        for (const access& a : options.accesses) {
+        for (const declared_access& a : options.accesses) {
             const bool fits = a.rows <= 0xffffffffu && a.pitch <= 0xffffffffu && a.bytes <= 0xffffffffu;
             if (a.rows > 1 && fits)
                 put_access(a.mode, a.address, a.bytes, a.rows, a.pitch, true, a.handle_plus_one);
@@ -353,27 +369,6 @@ bool runtime_core::is_retired(task_handle h)
     return h.position < low();
 }
 
-task_status runtime_core::final_status(task_handle h)
-{
-    const auto next = [&] {
-        return device::failure_record::decode(P::load(
-            edge::A7_failure, memory_.page->failures[failures_read_ % device::failures_kept], order::acquire, scope::system));
-    };
-    const std::lock_guard lock(mutex_);
-    for (device::failure_record record = next(); record.tag > failures_read_; record = next()) {
-        // Records beyond the last failures_kept were overwritten before the host looked: only newer ones are left.
-        if (record.tag != failures_read_ + 1) {
-            failures_read_ = record.tag - 1;
-            continue;
-        }
-        failures_[{record.ring, record.position}] = {record.status, 0};
-        ++failures_read_;
-    }
-    const auto found = failures_.find({h.ring, h.position});
-    if (found == failures_.end()) return {task_state::complete, 0};
-    return {task_state::failed, found->second.first};
-}
-
 task_status runtime_core::query(task_handle h)
 {
     if (h.ring >= rings_.size()) throw config_error("this handle is not of this runtime");
@@ -381,7 +376,7 @@ task_status runtime_core::query(task_handle h)
         throw_if_dead();
         return {};
     }
-    return final_status(h);
+    return failures_.of(h);
 }
 
 task_status runtime_core::wait(task_handle h, deadline until)
@@ -392,7 +387,18 @@ task_status runtime_core::wait(task_handle h, deadline until)
         if (attempt % 16 == 15 && std::chrono::steady_clock::now() >= until) return {};
         P::pause(backend_->is_cuda() ? 0 : attempt);
     }
-    return final_status(h);
+    return failures_.of(h);
+}
+
+/// A whole-memory task that is never cancelled: everything before it is retired when the device takes its flag.
+task_handle runtime_core::clear_failure()
+{
+    submit_options options;
+    options.order = ordering::whole_memory;
+    options.name = "clear_failure";
+    task_handle handle;
+    (void)submit(image_.types - 1, nullptr, options, true, handle, abi::flag_clear_failure);
+    return handle;
 }
 
 bool runtime_core::wait_all(deadline until)
@@ -416,6 +422,50 @@ bool runtime_core::all_retired()
             < rings_[r]->begun.load(std::memory_order_acquire))
             return false;
     return true;
+}
+
+/// False when every unfinished submission waits for a CUDA stream: the kernel would only be in that stream's way.
+bool runtime_core::something_can_run()
+{
+    for (u32 r = 0; r < rings_.size(); ++r) {
+        const u64 done = P::load(edge::A7_low_water, memory_.ring_pages[r].low_water, order::acquire, scope::system);
+        if (done < rings_[r]->begun.load(std::memory_order_acquire) && !stream_join_->gated(r, done)) return true;
+    }
+    return false;
+}
+
+stream_port& runtime_core::need_streams()
+{
+    throw_if_dead();
+    if (streams_ == nullptr)
+        throw config_error("the host device has no CUDA streams to join: order the work on the host, by wait(handle) before it and "
+                           "submit() after it");
+    return *streams_;
+}
+
+void runtime_core::after_stream(cuda_stream stream)
+{
+    stream_port& port = need_streams();
+    u32 index = 0;
+    ring& r = own_ring(index);
+    if (port.done(stream)) return;
+    stream_point point{};
+    for (u32 attempt = 0; !stream_join_->join(port, stream, point); ++attempt) {
+        throw_if_dead();
+        P::pause(attempt);
+    }
+    r.joins.push_back(point);
+}
+
+void runtime_core::signal_stream(cuda_stream stream, task_handle handle)
+{
+    stream_port& port = need_streams();
+    if (handle.ring >= rings_.size()) throw config_error("this handle is not of this runtime");
+    if (is_retired(handle)) return;
+    for (u32 attempt = 0; !stream_join_->signal(port, stream, handle); ++attempt) {
+        throw_if_dead();
+        P::pause(attempt);
+    }
 }
 
 void runtime_core::pause()
@@ -458,7 +508,9 @@ void runtime_core::service()
             // `stop_` is read first: what was submitted before it is then seen as unfinished.
             const bool stopping = stop_.load(std::memory_order_acquire);
             const bool resident = backend_->running();
-            const bool wanted = !paused_.load(std::memory_order_relaxed) && !all_retired();
+            const bool wanted = !paused_.load(std::memory_order_relaxed) && something_can_run();
+            failures_.read();
+            stream_join_->service([this](task_handle h) { return is_retired(h); });
             if (!resident) {
                 if (stopping) break;
                 if (wanted) {
@@ -473,6 +525,8 @@ void runtime_core::service()
                 }
             } else if (stopping || paused_.load(std::memory_order_relaxed)) {
                 if (!config_.batch || stopping) command(device::command::park);
+            } else if (!wanted && !all_retired()) {
+                command(device::command::park); // only streams are waited for: let their kernels have the SMs
             }
             std::this_thread::sleep_for(service_turn);
         }
@@ -599,9 +653,9 @@ void runtime_core::release(void* memory, u64 bytes)
 {
     if (dead_) return;
     // A task that writes the range comes after everything submitted before that touches it.
-    const access whole = writes(memory, bytes);
+    const declared_access whole = writes(memory, bytes);
     submit_options options;
-    options.accesses = list_view<access>(whole);
+    options.accesses = list_view<declared_access>(whole);
     options.name = "release";
     task_handle handle;
     try {
@@ -665,7 +719,20 @@ void runtime_core::download(void* to, const void* from, u64 bytes)
         task_handle handle;
         (void)submit(image_.types - 3, &task, options, true, handle);
         if (config_.batch) throw config_error("download needs a running runtime; in batch mode read after run_batch()");
-        (void)wait(handle, deadline::max());
+        const task_status status = wait(handle, deadline::max());
+        if (!status.ok()) {
+            // The copy was cancelled, and its staging memory with it: a pure write that does nothing heals it for the next user.
+            const declared_access whole = writes(stage, piece);
+            options = {};
+            options.accesses = list_view<declared_access>(whole);
+            (void)submit(image_.types - 1, nullptr, options, true, handle);
+            const std::lock_guard lock(mutex_);
+            releases_.push_back({handle, stage, piece, true});
+            throw task_error("this memory holds no result: task " + std::to_string(status.cause.ring) + ":"
+                                 + std::to_string(status.cause.position) + ", which it goes back to, failed with code "
+                                 + std::to_string(status.code) + "; write it anew or call clear_failure()",
+                             status);
+        }
         std::memcpy(static_cast<char*>(to) + done, stage, piece);
         const std::lock_guard lock(mutex_);
         staging_.give(stage, piece);
@@ -728,6 +795,9 @@ submit_status runtime_base::try_submit_bytes(u32 type, const void* task, const s
 task_status runtime_base::query(task_handle handle) { return core_->query(handle); }
 task_status runtime_base::wait(task_handle handle, deadline until) { return core_->wait(handle, until); }
 bool runtime_base::wait_all(deadline until) { return core_->wait_all(until); }
+task_handle runtime_base::clear_failure() { return core_->clear_failure(); }
+void runtime_base::after_stream(cuda_stream stream) { core_->after_stream(stream); }
+void runtime_base::signal_stream(cuda_stream stream, task_handle handle) { core_->signal_stream(stream, handle); }
 void runtime_base::pause() { core_->pause(); }
 void runtime_base::resume() { core_->resume(); }
 void runtime_base::run_batch() { core_->run_batch(); }

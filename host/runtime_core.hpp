@@ -2,13 +2,15 @@
 //
 // OWNERS  ring r's writer and `submitted`: the thread that holds the ring (one per thread, given back when the thread ends)
 //         launch, command word, backend: the service thread alone
-//         memory pools, registration, names, failure table: under mutex_ (none of them on the submit path)
+//         memory pools, registration, names: under mutex_ (none of them on the submit path)
 // STATES  of the kernel: away -> resident (service: something was published and nobody paused) -> away (residency limit, park,
 //         drain). No wake-up is lost: the service thread compares submitted with retired at every turn while the kernel is away.
 #pragma once
 #include "host/backend.hpp"
+#include "host/failure_book.hpp"
 #include "host/memory_pool.hpp"
 #include "host/ring_writer.hpp"
+#include "host/stream_join.hpp"
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -24,10 +26,16 @@ public:
     runtime_core(const config& configuration, const kernel_image& image);
     ~runtime_core();
 
-    submit_status submit(u32 type, const void* task, const submit_options& options, bool may_block, task_handle& handle);
+    /// flags: further message_flags.
+    submit_status submit(u32 type, const void* task, const submit_options& options, bool may_block, task_handle& handle, u32 flags = 0);
     task_status query(task_handle handle);
     task_status wait(task_handle handle, deadline until);
     bool wait_all(deadline until);
+    task_handle clear_failure();
+    void after_stream(cuda_stream stream);
+    void signal_stream(cuda_stream stream, task_handle handle);
+    /// Joins go through this port from now on: how tests drive them where there are no streams.
+    void use_streams(stream_port* port) { streams_ = port; }
     void pause();
     void resume();
     void run_batch();
@@ -56,6 +64,7 @@ private:
         std::atomic<u64> submitted{0}; ///< messages wholly published
         std::atomic<u64> begun{0};     ///< messages whose first chunk may be published
         u64 next = 0;                  ///< position of the next message
+        std::vector<stream_point> joins; ///< what the next message has to wait for
         std::vector<std::string_view> names;
         std::atomic<bool> taken{false};
         std::mutex shared_use; ///< threads beyond `rings` share the last ring
@@ -64,13 +73,14 @@ private:
     ring& own_ring(u32& index);
     bool is_retired(task_handle handle);
     bool all_retired();
+    bool something_can_run();
+    stream_port& need_streams();
     void encode(ring& r, u32 type, const void* task, const submit_options& options, bool& abandoned);
     void service();
     void launch();
     void command(device::command c);
     void throw_if_dead();
     void mark_dead(const std::string& why);
-    task_status final_status(task_handle handle);
     void reclaim(bool wait_for_oldest);
     void* take_staging(u64 bytes);
     static u32 blocks_for(u64 bytes, u32 workers);
@@ -82,6 +92,9 @@ private:
     host_arguments arguments_{};
     std::vector<std::unique_ptr<ring>> rings_;
     u64 id_;
+    std::unique_ptr<stream_join> stream_join_; ///< goes before the backend, whose memory it uses
+    stream_port* streams_ = nullptr;
+    failure_book failures_;
 
     std::mutex mutex_;
     memory_pool pool_;
@@ -96,8 +109,6 @@ private:
     std::vector<abi::handle_entry> ranges_;
     std::map<u64, u64> range_index_; ///< plain ranges: address -> bytes
     std::vector<u32> rects_;
-    std::map<std::pair<u32, u64>, std::pair<u32, u32>> failures_; ///< (ring, position) -> (code, 0)
-    u32 failures_read_ = 0;
 
     std::thread service_;
     std::atomic<bool> stop_{false};

@@ -25,7 +25,7 @@ bool declared_accesses(const program& p, const program_task& t, std::vector<abi:
             rect ? words[at + 5] : 0);
     }
     if (t.order == ordering::by_access)
-        for (const access& a : p.accesses(t)) add(a.mode, a.address, a.bytes, a.rows, a.pitch);
+        for (const declared_access& a : p.accesses(t)) add(a.mode, a.address, a.bytes, a.rows, a.pitch);
     return false;
 }
 

@@ -29,7 +29,7 @@ public:
     explicit program(const kernel_image& image) : image_(image) {}
 
     /// Appends a task of type `type`; `after` holds indices of earlier tasks of this program. Returns its index.
-    u32 add(u32 type, const void* task, u32 blocks, std::span<const access> accesses, std::span<const u32> after = {},
+    u32 add(u32 type, const void* task, u32 blocks, std::span<const declared_access> accesses, std::span<const u32> after = {},
             ordering order = ordering::by_access, std::string_view name = {})
     {
         program_task t;
@@ -70,7 +70,7 @@ public:
     void* arguments(u32 task) { return reinterpret_cast<char*>(bytes_.data()) + tasks_.at(task).bytes_first; }
     /// All task structs as one block, program_task::bytes_first from its start.
     std::span<const u64> argument_words() const { return bytes_; }
-    std::span<const access> accesses(const program_task& t) const
+    std::span<const declared_access> accesses(const program_task& t) const
     {
         return {accesses_.data() + t.access_first, t.access_count};
     }
@@ -96,7 +96,7 @@ private:
     std::vector<program_task> tasks_;
     std::vector<data_handle> registrations_;
     std::vector<u64> bytes_;
-    std::vector<access> accesses_;
+    std::vector<declared_access> accesses_;
     std::vector<u32> after_;
     std::deque<std::string> names_;
 };

@@ -48,7 +48,7 @@ public:
             options.blocks = t.blocks;
             options.after = std::span<const task_handle>(after_.data(), after.size());
             options.accesses = accesses_.empty() ? p.accesses(t)
-                                                 : std::span<const access>(accesses_.data() + t.access_first, t.access_count);
+                                                 : std::span<const declared_access>(accesses_.data() + t.access_first, t.access_count);
             options.order = t.order;
             handles_[i] = runtime_->submit_bytes(
                 t.type, words_.empty() ? p.arguments(t) : reinterpret_cast<const char*>(words_.data()) + t.bytes_first, options);
@@ -96,7 +96,7 @@ private:
                 tail[0] = static_cast<u32>(value);
                 tail[1] = static_cast<u32>(value >> 32);
             }
-            for (const access& a : p.accesses(t)) {
+            for (const declared_access& a : p.accesses(t)) {
                 const std::size_t at = static_cast<std::size_t>(t.access_first) + static_cast<std::size_t>(&a - p.accesses(t).data());
                 if (accesses_.size() <= at) accesses_.resize(at + 1);
                 accesses_[at] = a;
@@ -111,7 +111,7 @@ private:
     std::vector<task_handle> handles_;
     std::vector<task_handle> after_;
     std::vector<u64> words_;       ///< task structs with the runtime's handles; empty: the program's own serve
-    std::vector<access> accesses_; ///< likewise
+    std::vector<declared_access> accesses_; ///< likewise
 };
 
 } // namespace

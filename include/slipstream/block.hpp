@@ -9,7 +9,7 @@
 //   reduce_add/min/max(value)    over the block, the result on every thread; block-wide collectives
 //   scan_add(value)              exclusive prefix sum over the block
 //   warp_reduce_add(value), warp_scan_add(value)   the same over 32 lanes (1 on the host)
-//   fail(code)                   the task has failed with code != 0; the body should return soon after
+//   fail(code)                   the task has failed with code != 0; the body should return soon after. See task_status
 #pragma once
 #include <slipstream/abi/portable.hpp>
 

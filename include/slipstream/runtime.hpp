@@ -5,6 +5,7 @@
 #include <slipstream/builtin_tasks.hpp>
 #include <slipstream/config.hpp>
 #include <slipstream/kernel_image.hpp>
+#include <slipstream/stream.hpp>
 #include <slipstream/submit.hpp>
 #if defined(__CUDACC__)
 #include <slipstream/cuda_image.cuh>
@@ -54,8 +55,30 @@ public:
     task_status query(task_handle handle);
     /// Waits until the task is retired or the deadline has passed (then: pending).
     task_status wait(task_handle handle, deadline until = deadline::max());
-    /// Waits for everything submitted before the call. False: the deadline has passed.
+    /// Waits for everything submitted before the call, failed and cancelled tasks included. False: the deadline has passed.
     bool wait_all(deadline until = deadline::max());
+
+    /// Forgets all poison, in the order of submission: waits for every task before it, and tasks after it are cancelled only for
+    /// what fails from then on. What is known of earlier tasks stays known. Takes the turn of a whole-memory task.
+    ///
+    /// The books of poison hold 512 ranges and 512 runs of failed tasks; beyond that every task that reads or has an `after` is
+    /// cancelled until a clear_failure(). A failed whole-memory task poisons everything in the same way.
+    task_handle clear_failure();
+
+    /// Joins with CUDA streams, both ways. Take a cudaStream_t; neither call waits for the device, but a thread that has 64 joins
+    /// under way waits for one of them to end. The null stream is the one of the calling thread's current device. A stream that is
+    /// being captured, and any stream on the host device, is refused (config_error).
+    ///
+    /// after_stream: what this thread submits from now on starts only after all work that was enqueued on the stream before
+    /// this call. Other threads' tasks go on. While every unfinished task waits for streams, the kernel leaves the GPU to them.
+    /// signal_stream: what is enqueued on the stream from now on starts only after the task is retired, failed and cancelled
+    /// tasks included.
+    ///
+    /// While paused, and in batch mode until run_batch(), a signalled stream stands still; run_batch() waits for the streams that
+    /// its tasks are to follow. Do not synchronise with a stream that waits for a task that has yet to be let run. The
+    /// destructor lets every stream go on that still waits.
+    void after_stream(cuda_stream stream);
+    void signal_stream(cuda_stream stream, task_handle handle);
 
     /// Lets the kernel leave at the next block boundary and keeps it away until resume(). Returns when it has left.
     void pause();
@@ -74,6 +97,7 @@ public:
     /// Copies host memory to the device, ordered like a task that writes [to, to + bytes). The host memory may be reused at once.
     task_handle upload(void* to, const void* from, u64 bytes);
     /// Copies device memory to the host, ordered like a task that reads it; returns when the data is there.
+    /// Throws task_error when the memory is poisoned: see task_status.
     void download(void* to, const void* from, u64 bytes);
 
     std::string device_name() const;

@@ -18,12 +18,16 @@ enum class task_state : u32 {
     pending,   ///< submitted, not yet retired (also: the deadline passed)
     complete,  ///< its writes are visible
     failed,    ///< its body called block.fail(code)
-    cancelled, ///< reserved for poisoning, which is not built yet: today the readers of a failed task still run
+    cancelled, ///< its body did not run: it reads what a failed or cancelled task wrote, or names one by `after`
 };
 
+/// A failed task poisons what it writes. Tasks that read poison, or name a failed or cancelled task by `after`, are cancelled
+/// in their turn and poison what they write. Orders without data (a write after a read or a write) pass nothing on; a task that
+/// only writes a range and succeeds heals it. What a failed task wrote, and what a cancelled one did not, is unspecified.
 struct task_status {
     task_state state = task_state::pending;
-    u32 code = 0; ///< failed: the body's code
+    u32 code = 0;      ///< failed: the body's code; cancelled: the code of `cause`
+    task_handle cause; ///< failed: the task itself; cancelled: the failed task that it goes back to (the oldest of several)
     bool ok() const { return state == task_state::complete; }
 };
 
@@ -42,6 +46,16 @@ public:
 class config_error : public error {
 public:
     using error::error;
+};
+
+/// A value was asked for that a failed task should have produced.
+class task_error : public error {
+public:
+    task_error(const std::string& text, const task_status& status) : error(text), status_(status) {}
+    const task_status& status() const { return status_; }
+
+private:
+    task_status status_;
 };
 
 /// The device cannot be used, or was lost (a kernel faulted, the driver is too old, no GPU).

@@ -10,7 +10,7 @@
 namespace slipstream {
 
 /// One declared access that is no member of the task struct. Ranges are exact, half open, in bytes.
-struct access {
+struct declared_access {
     access_mode mode = access_mode::none;
     u64 address = 0;
     u64 bytes = 0;  ///< of the range, or of one row
@@ -19,15 +19,15 @@ struct access {
     u32 handle_plus_one = 0;
 };
 
-inline access raw_access(access_mode mode, const void* data, u64 bytes) { return {mode, reinterpret_cast<u64>(data), bytes}; }
-inline access reads(const void* data, u64 bytes) { return raw_access(access_mode::read, data, bytes); }
-inline access writes(const void* data, u64 bytes) { return raw_access(access_mode::write, data, bytes); }
-inline access reads_and_writes(const void* data, u64 bytes) { return raw_access(access_mode::read_write, data, bytes); }
-inline access tile(access_mode mode, const void* data, u64 row_bytes, u64 rows, u64 pitch)
+inline declared_access raw_access(access_mode mode, const void* data, u64 bytes) { return {mode, reinterpret_cast<u64>(data), bytes}; }
+inline declared_access reads(const void* data, u64 bytes) { return raw_access(access_mode::read, data, bytes); }
+inline declared_access writes(const void* data, u64 bytes) { return raw_access(access_mode::write, data, bytes); }
+inline declared_access reads_and_writes(const void* data, u64 bytes) { return raw_access(access_mode::read_write, data, bytes); }
+inline declared_access tile(access_mode mode, const void* data, u64 row_bytes, u64 rows, u64 pitch)
 {
     return {mode, reinterpret_cast<u64>(data), row_bytes, rows, pitch};
 }
-inline access on(access_mode mode, const data_handle& handle)
+inline declared_access on(access_mode mode, const data_handle& handle)
 {
     return {mode, handle.address, handle.bytes, handle.rows ? handle.rows : 1, handle.pitch, handle.index + 1};
 }
@@ -54,7 +54,7 @@ enum class ordering {
 struct submit_options {
     u32 blocks = 1; ///< thread blocks of the task, 1 to 2^31 - 1
     list_view<task_handle> after{};
-    list_view<access> accesses{};
+    list_view<declared_access> accesses{};
     ordering order = ordering::by_access;
     std::string_view name{}; ///< for reports; must outlive the runtime (a string literal)
 };

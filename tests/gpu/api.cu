@@ -107,7 +107,7 @@ TEST_CASE("a task with a thousand accesses goes through a ring of four slots and
         buffer<u32> counter(rt, 1);
         b.upload(x);
         counter.upload(std::vector<u32>{0});
-        std::vector<slipstream::access> all;
+        std::vector<slipstream::declared_access> all;
         for (u32 i = 0; i < 999; ++i) all.push_back(raw_access(access_mode::read, b.data() + i, 8));
         all.push_back(writes(counter.data(), 4));
         for (u32 i = 0; i < 30; ++i) {
@@ -132,6 +132,67 @@ TEST_CASE("a failing block gives the task its code; neighbours stay complete", "
             const auto s = rt.wait(handles[i]);
             CHECK(s.state == (i % 3 == 0 ? task_state::failed : task_state::complete));
             CHECK(s.code == (i % 3 == 0 ? 100 + i : 0));
+        }
+    });
+}
+
+TEST_CASE("a failure cancels its readers and `after` dependants with the cause; a pure write heals; clear_failure resets", "[gpu][failure]")
+{
+    in_time(20, [] {
+        for (const u32 window : {16u, 1024u}) {
+            auto c = gpu_config();
+            c.window = window;
+            c.residency = 5ms;
+            gpu_engine rt(c);
+            constexpr u32 n = 64;
+            buffer<u64> x(rt, 8 * n);
+            buffer<u32> counters(rt, n);
+            x.upload(std::vector<u64>(8 * n, 1));
+            counters.upload(std::vector<u32>(n, 0));
+            const auto root = rt.submit(fail_task{42, 2}, {.blocks = 5, .accesses = writes(x.data(), 8)});
+            std::vector<task_handle> chain;
+            for (u32 i = 0; i < n; ++i) {
+                const declared_access both[] = {reads(x.data() + i, 8), writes(x.data() + i + 1, 8)};
+                chain.push_back(rt.submit(count_task{reinterpret_cast<u64>(counters.data() + i), 100},
+                                          {.accesses = list_view<declared_access>(std::span(both))}));
+            }
+            const auto dependant = rt.submit(marker_task{}, {.after = chain.back(), .order = ordering::no_access});
+            const auto beside = rt.submit(step_task{{x.data() + 4 * n, 8}}, {.blocks = 3});
+            const auto s = rt.wait(root);
+            CHECK((s.state == task_state::failed && s.code == 42 && s.cause == root));
+            for (const auto& h : chain) {
+                const auto cancelled = rt.wait(h);
+                REQUIRE((cancelled.state == task_state::cancelled && cancelled.code == 42 && cancelled.cause == root));
+            }
+            CHECK(rt.wait(dependant).state == task_state::cancelled);
+            CHECK(rt.wait(beside).ok());
+            CHECK(counters_of(counters) == std::vector<u32>(n, 0)); // no body ran
+            std::vector<u64> out(8 * n);
+            CHECK_THROWS_AS(x.download(out), task_error);
+            const auto heals = rt.submit(fill_task{{reinterpret_cast<unsigned char*>(x.data()), 8 * (n + 1)}, 0}, {.blocks = 4});
+            CHECK(rt.wait(heals).ok());
+            x.download(out);
+            CHECK((out[0] == 0 && out[n] == 0 && out[4 * n] == 4));
+            CHECK(rt.wait(rt.submit(fail_task{7, 0}, {.order = ordering::whole_memory})).state == task_state::failed);
+            CHECK(rt.wait(rt.submit(step_task{x})).state == task_state::cancelled);
+            CHECK(rt.wait(rt.clear_failure()).ok());
+            CHECK(rt.wait(rt.submit(step_task{x})).ok());
+        }
+    });
+}
+
+TEST_CASE("thousands of failures that nobody asks about are all reported afterwards", "[gpu][failure]")
+{
+    in_time(20, [] {
+        gpu_engine rt(gpu_config());
+        std::vector<task_handle> handles;
+        const u32 many = 10 * device::failures_kept;
+        for (u32 i = 0; i < many; ++i) handles.push_back(rt.submit(fail_task{i % 3, 0}, {.order = ordering::no_access}));
+        CHECK(rt.wait_all());
+        for (u32 i = 0; i < many; ++i) {
+            const auto s = rt.query(handles[i]);
+            REQUIRE(s.state == (i % 3 ? task_state::failed : task_state::complete));
+            REQUIRE(s.code == i % 3);
         }
     });
 }

@@ -173,3 +173,58 @@ TEST_CASE("canary: a submitter that does not wait for room overwrites what was n
     CHECK(pass<P1>({{}, {}, {}}, {.name = "careless submitter", .search = search::random, .executions_max = 20'000},
                    {.ring_slots = 2, .window_used = 1}, 1, true).failure);
 }
+
+namespace {
+
+/// A message that joins a CUDA stream: its slot is handed over only when the stream's callback has raised the word.
+report join(options how)
+{
+    const report r = explore(how, [](execution& ex) {
+        auto e = std::make_shared<small_engine<P1>>(std::vector<test_task>{{{{0, RW}}}, {{{1, RW}}, 1, 0, false, -1, true}},
+                                                    engine_size{.ring_slots = 2});
+        auto work = std::make_shared<P1::cell<u32>>();
+        ex.spawn("submitter", host_thread(), [=] {
+            u32 n = 0;
+            for (u32 i = 0; i < 2; ++i)
+                check(e->submit(i, [&] {
+                    P1::pause(n++);
+                    return true;
+                }), "submitted");
+        });
+        ex.spawn("stream", host_thread(), [=] {
+            P1::set(*work, 7u);
+            P1::store(edge::R10_stream_done, e->m.stream_joins[0], 1u, order::release, scope::system);
+        });
+        ex.spawn("ingest", device_block(0), [=] {
+            P1::team team;
+            device::ingest<P1> in(e->m, e->s);
+            device::queue_consumer<P1, u32, edge::A3_decoded, edge::R3_admitted> decoded(e->s.decoded_queue());
+            u32 taken = 0;
+            for (u32 n = 0; taken < 2;) {
+                n = in.step(team) ? 0 : n + 1;
+                while (decoded.available(team)) {
+                    const u32 slot = decoded.pop();
+                    if (++taken == 2) {
+                        check((P1::get(e->s.task_id[slot]) & 0xff) == 1, "in order");
+                        check(P1::get(*work) == 7, "the stream's work precedes the task");
+                    }
+                }
+                if (taken < 2 && n) P1::pause(n);
+            }
+        });
+    });
+    std::cout << r.line() << "\n";
+    return r;
+}
+
+} // namespace
+
+TEST_CASE("a task that joined a stream is handed over after the stream's work; both ends of the edge are needed", "[model][ring][mutation]")
+{
+    CHECK_FALSE(join({.name = "stream join", .search = search::random, .executions_max = 3000, .seconds_max = 4}).failure);
+    for (const edge e : {edge::R10_stream_done, edge::A10_stream_done}) {
+        mutate weaker(e);
+        INFO(device::edge_name(e));
+        CHECK(join({.name = "stream join, weakened", .search = search::random, .executions_max = 3000, .seconds_max = 4}).failure);
+    }
+}

@@ -27,6 +27,9 @@ struct test_task {
     u32 filler = 0; ///< further scalar words: makes the message longer
     bool whole_memory = false;
     int after = -1; ///< submission number
+    bool joins_stream = false; ///< waits for join word 0 to be raised to 1
+    bool fails = false;        ///< its body fails, having written
+    bool cancelled = false;    ///< must not run: a failed task is in its way
 };
 
 /// Hands out aligned pieces of one memory block; with no block it only measures.
@@ -86,12 +89,16 @@ public:
     template <class Wait> bool submit(u32 number, Wait&& wait)
     {
         const test_task& t = tasks[number];
-        const u32 entries = static_cast<u32>(t.accesses.size()) + (t.after >= 0);
+        const u32 entries = static_cast<u32>(t.accesses.size()) + (t.after >= 0) + t.joins_stream;
         const abi::message_header header{t.blocks, 0, t.whole_memory ? abi::flag_whole_memory : 0u, entries, 1 + t.filler};
         if (!writer.put(header.encode(), wait)) return false;
         if (t.after >= 0
             && !writer.put(abi::chunk{{abi::encode_first(abi::entry_kind::after, access_mode::none, 0),
                                        static_cast<u32>(t.after), 0, 0}},
+                           wait))
+            return false;
+        if (t.joins_stream
+            && !writer.put(abi::chunk{{abi::encode_first(abi::entry_kind::after, access_mode::none, abi::after_stream_ring), 1, 0, 0}},
                            wait))
             return false;
         for (const place_access& a : t.accesses)
@@ -150,6 +157,7 @@ public:
             } else {
                 run_block(number, letter.block, blocks);
             }
+            if (tasks[number].fails) port.fail(record, 9);
             port.answer(letter);
         }
     }
@@ -158,6 +166,7 @@ public:
     void run_block(u32 number, u32 block, u32 blocks)
     {
         if (blocks == 1) {
+            check(!tasks[number].cancelled, "a cancelled task does not run");
             check(!ran_[number][0], "no task runs twice");
             ran_[number][0] = true;
             run_body(number);
@@ -173,6 +182,10 @@ public:
     {
         u64 expected[places_max] = {};
         for (u32 i = 0; i < tasks.size(); ++i) {
+            if (tasks[i].cancelled) {
+                check(ran_[i].empty(), "a cancelled task does not run");
+                continue;
+            }
             for (u32 b = 0; b < tasks[i].blocks; ++b) check(ran_[i][b], "nothing is lost");
             if (tasks[i].blocks != 1) continue;
             u64 digest = i + 1;
@@ -231,6 +244,7 @@ private:
         m.complete_bits = c.take<typename P::template word<u32>>(device::completion_words);
         m.recorder = c.take<typename P::chunk_word>(m.n.workers);
         m.flight_counts = c.take<typename P::template word<u32>>(m.n.workers);
+        m.stream_joins = c.take<typename P::template word<u32>>(1);
         m.records = c.take<device::task_record<P>>(m.n.window);
         m.mailboxes = c.take<device::mailbox<P>>(m.n.workers);
         m.done = c.take<typename P::template word<u32>>(m.n.workers);
@@ -273,6 +287,7 @@ private:
         label(m.page->command_word, "command");
         label(*m.stop, "stop");
         label(m.page->heartbeat, "heartbeat");
+        label(m.stream_joins[0], "stream join 0");
         label(m.complete_bits[0], "complete bits 0");
         static constexpr const char* done_names[] = {"done 0", "done 1"};
         static constexpr const char* mail_names[] = {"mail 0.0", "mail 0.1", "mail 1.0", "mail 1.1"};

@@ -60,6 +60,33 @@ TEST_CASE("whole-memory and `after` order what shares no bytes", "[model][window
     CHECK_FALSE(whole.failure);
 }
 
+namespace {
+
+// 0 fails; 1 reads it and is cancelled, 2 reads that; 3 writes over it and heals; 4 reads what is good again.
+const std::vector<test_task> failing = {{.accesses = {{0, W}}, .fails = true},
+                                        {.accesses = {{0, R}, {1, W}}, .cancelled = true},
+                                        {.accesses = {{1, R}}, .cancelled = true},
+                                        {.accesses = {{0, W}}},
+                                        {.accesses = {{0, R}, {2, RW}}}};
+
+} // namespace
+
+TEST_CASE("a failure cancels who reads it and nobody else, in every schedule", "[model][window][failure]")
+{
+    const report r = run<P1>(failing, {.name = "window, failure"});
+    CHECK(r.exhausted);
+    CHECK_FALSE(r.failure);
+    const report lanes = run<P4>(failing, {.name = "window, failure, 4 lanes", .search = search::random, .executions_max = 1000, .seconds_max = 6}, 4);
+    CHECK_FALSE(lanes.failure);
+    auto by_after = failing;
+    by_after[2] = {.accesses = {{3, W}}, .after = 1, .cancelled = true};
+    CHECK_FALSE(run<P1>(by_after, {.name = "window, failure, after"}).failure);
+    // Canary: one cancellation too many or too few is noticed.
+    auto wrong = failing;
+    wrong[3].cancelled = true;
+    CHECK(run<P1>(wrong, {.name = "window, failure, wrong oracle"}).failure);
+}
+
 TEST_CASE("a window whose scheduler has four lanes keeps program order", "[model][window]")
 {
     const report r = run<P4>({{{{0, W}}}, {{{0, R}}}, {{{0, W}}}},

@@ -239,7 +239,7 @@ public:
             task.result = results_ + t;
             return rt.submit(task, o);
         }
-        std::vector<access> accesses;
+        std::vector<declared_access> accesses;
         for (u32 k = 0; k < p.declared; ++k) {
             const cell_op& op = p.ops[k];
             const auto mode = static_cast<access_mode>(op.mode);

@@ -201,7 +201,7 @@ TEST_CASE("a batch that does not fit its ring is refused with a remedy, and what
         std::vector<u64> x(100, 1);
         u32 accepted = 0;
         std::string said;
-        std::vector<slipstream::access> several;
+        std::vector<slipstream::declared_access> several;
         for (auto& v : x) several.push_back(reads_and_writes(&v, 8));
         several.resize(9); // three slots: the message breaks off in its middle
         std::vector<std::atomic<u32>> runs(1);
@@ -245,7 +245,7 @@ TEST_CASE("a long message from a ring of four slots wakes a kernel that was away
         c.residency = 1ms;
         engine rt(c);
         std::vector<u64> x(200, 1);
-        std::vector<slipstream::access> all;
+        std::vector<slipstream::declared_access> all;
         for (auto& v : x) all.push_back(reads_and_writes(&v, 8));
         std::vector<std::atomic<u32>> runs(1);
         for (u32 i = 0; i < 20; ++i) {

@@ -1,6 +1,7 @@
 // Submission, completion, deadlines, back-pressure and order, on the host device.
 #include "api_tasks.hpp"
 #include <random>
+#include <unistd.h>
 
 using namespace slipstream;
 using namespace slipstream::tests;
@@ -14,6 +15,13 @@ struct tile_size_task {
 };
 
 } // namespace
+
+TEST_CASE("no name of the library hides a POSIX function behind `using namespace slipstream`", "[api]")
+{
+    CHECK(access("/", F_OK) == 0); // of unistd.h
+    const declared_access a = reads("x", 1);
+    CHECK(a.mode == access_mode::read);
+}
 
 TEST_CASE("a submitted task runs, is complete, and its writes are there", "[api]")
 {
@@ -141,7 +149,7 @@ TEST_CASE("a task with a thousand accesses goes through a ring of four slots", "
         c.window = 16;
         engine rt(c);
         std::vector<u64> x(1000, 1);
-        std::vector<slipstream::access> all;
+        std::vector<slipstream::declared_access> all;
         for (auto& v : x) all.push_back(reads_and_writes(&v, 8));
         std::vector<std::atomic<u32>> runs(1);
         for (u32 i = 0; i < 40; ++i) {
@@ -162,7 +170,7 @@ TEST_CASE("a thousand accesses order: the last one is as good as the first", "[a
             c.host_workers = 3;
             engine rt(c);
             std::vector<u64> x(1000, 1);
-            std::vector<slipstream::access> all;
+            std::vector<slipstream::declared_access> all;
             for (auto& v : x) all.push_back(raw_access(access_mode::read, &v, 8));
             gate g;
             const auto held = rt.submit(g.task(), {.accesses = all});
@@ -188,7 +196,7 @@ TEST_CASE("more accesses than accesses_max make a whole-memory task", "[api]")
         engine rt(c);
         std::vector<u64> x(9, 1);
         u64 elsewhere = 1;
-        std::vector<slipstream::access> all;
+        std::vector<slipstream::declared_access> all;
         for (auto& v : x) all.push_back(raw_access(access_mode::read, &v, 8));
         gate g;
         rt.submit(g.task(), {.accesses = all});
@@ -448,5 +456,34 @@ TEST_CASE("names are kept for reports and cost nothing when absent", "[api]")
         CHECK(rt.query(named).ok());
         CHECK(rt.query(again).ok());
         CHECK(named.position == plain.position + 1);
+    });
+}
+
+TEST_CASE("a thread whose neighbours never pause gets its share of a small window", "[api]")
+{
+    in_time(40, [] {
+        for (const u32 neighbours : {1u, 3u, 6u}) { // six: rings beyond the four that are fetched together
+            auto c = host_config();
+            c.window = 16;
+            c.rings = 8;
+            c.host_workers = 2;
+            engine rt(c);
+            std::atomic<bool> over{false};
+            std::atomic<u32> started{0};
+            std::vector<std::thread> threads;
+            for (u32 t = 0; t < neighbours; ++t)
+                threads.emplace_back([&] {
+                    rt.submit(marker_task{}, {.order = ordering::no_access});
+                    ++started;
+                    while (!over) rt.submit(marker_task{}, {.order = ordering::no_access});
+                });
+            while (started != neighbours) std::this_thread::yield(); // their rings come before ours
+            u32 answered = 0;
+            for (; answered < 40; ++answered)
+                if (!rt.wait(rt.submit(marker_task{}, {.order = ordering::no_access}), after(4s)).ok()) break;
+            over = true;
+            for (auto& t : threads) t.join();
+            CHECK(answered == 40);
+        }
     });
 }

@@ -1,7 +1,9 @@
 // Completion bits and low-water marks, across laps of the bit map.
 #include "device_engine.hpp"
 #include "trace_catch.hpp"
+#include <atomic>
 #include <random>
+#include <thread>
 
 using namespace slipstream;
 using namespace slipstream::tests;
@@ -14,11 +16,11 @@ struct notifier_test {
         : engine({.window = 64, .rings = rings}), retired(engine.s.retired_queue()), notify(engine.m, engine.s, ~u64{0} >> 2)
     {
     }
-    void retire(u32 ring, u64 position, u32 status = 0)
+    void retire(u32 ring, u64 position, u32 status = 0, u32 failure = 0)
     {
         if (retired.room(engine.team) == 0) drain();
         REQUIRE(retired.room(engine.team) > 0);
-        retired.put(engine.team, {position, ring, status});
+        retired.put(engine.team, {position, ring, status, failure});
         retired.publish(engine.team);
     }
     void drain()
@@ -110,12 +112,35 @@ TEST_CASE("a failure leaves its record before its completion bit", "[device][not
 {
     notifier_test t;
     t.retire(0, 0);
-    t.retire(0, 1, 77);
+    t.retire(0, 1, 77, 1);
+    t.retire(0, 2, 1, 2 | device::outcome_cancelled);
     t.drain();
     const auto record = device::failure_record::decode(t.engine.m.page->failures[0].raw);
-    CHECK((record.position == 1 && record.ring == 0 && record.status == 77 && record.tag == 1));
-    CHECK(t.engine.m.page->failures[1].raw.w[3] == 0);
-    CHECK(t.low_water(0) == 2);
+    CHECK((record.position == 1 && record.ring == 0 && record.status == 77 && record.tag == 1 && !record.cancelled));
+    const auto second = device::failure_record::decode(t.engine.m.page->failures[1].raw);
+    CHECK((second.position == 2 && second.ring == 0 && second.status == 1 && second.tag == 2 && second.cancelled));
+    CHECK(t.engine.m.page->failures[2].raw.w[3] == 0);
+    CHECK(t.low_water(0) == 3);
+}
+
+TEST_CASE("a failure whose place holds a record the host has not read waits, and its task is not complete before", "[device][notifier]")
+{
+    notifier_test t;
+    for (u32 n = 1; n <= device::failures_kept; ++n) t.retire(0, n - 1, 1000 + n, n);
+    t.drain();
+    CHECK(t.low_water(0) == device::failures_kept);
+    t.retire(0, device::failures_kept, 5, device::failures_kept + 1);
+    std::thread host([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        const u64 mark = std::atomic_ref<u64>(t.engine.m.ring_pages[0].low_water.raw).load();
+        CHECK(mark == device::failures_kept);
+        CHECK(P::load(device::edge::A7_failure, t.engine.m.page->failures[0], device::order::acquire, device::scope::system).w[3] == 1);
+        P::store(device::edge::R12_failures_read, t.engine.m.page->failures_read, 1u, device::order::release, device::scope::system);
+    });
+    t.drain();
+    host.join();
+    CHECK(t.low_water(0) == device::failures_kept + 1);
+    CHECK(device::failure_record::decode(t.engine.m.page->failures[0].raw).tag == device::failures_kept + 1);
 }
 
 TEST_CASE("park is asked for when the residency is over, once, and the stop word says so", "[device][notifier]")

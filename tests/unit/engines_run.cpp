@@ -92,8 +92,8 @@ TEST_CASE("members, handles, tiles and after give the same result on every host 
         case 2: p.add(0, &a, 1 + t % 5, {}); break;
         case 1: p.add(0, &b, 1 + t % 3, {}); break;
         default: {
-            const slipstream::access whole_tile = on(access_mode::read_write, hy);
-            const slipstream::access by_hand = tile(access_mode::read_write, y, 32, 4, 64);
+            const slipstream::declared_access whole_tile = on(access_mode::read_write, hy);
+            const slipstream::declared_access by_hand = tile(access_mode::read_write, y, 32, 4, 64);
             const u32 previous = t - 1;
             if (t % 8 == 3)
                 p.add(1, &c, 2, {&whole_tile, 1});
@@ -134,7 +134,7 @@ TEST_CASE("what a task declares is its members' accesses and the further ones", 
     std::vector<u32> memory(64);
     program p(image());
     const engine_step a{{memory.data(), 8}, {memory.data() + 8, 16}};
-    const slipstream::access extra = tile(access_mode::read, memory.data(), 8, 3, 32);
+    const slipstream::declared_access extra = tile(access_mode::read, memory.data(), 8, 3, 32);
     p.add(0, &a, 1, {&extra, 1});
     const engine_failing f{1};
     p.add(2, &f, 1, {});

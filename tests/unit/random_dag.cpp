@@ -76,9 +76,9 @@ TEST_CASE("the same seed gives the same tasks, another seed others", "[random_da
         const auto& p = w.program();
         u64 base = ~u64{0};
         for (const auto& t : p.tasks())
-            for (const slipstream::access& x : p.accesses(t)) base = std::min(base, x.address);
+            for (const slipstream::declared_access& x : p.accesses(t)) base = std::min(base, x.address);
         for (const auto& t : p.tasks())
-            for (const slipstream::access& x : p.accesses(t))
+            for (const slipstream::declared_access& x : p.accesses(t))
                 list.emplace_back(t.blocks, static_cast<u32>(x.mode), x.address - base, x.bytes, x.handle_plus_one);
         return list;
     };

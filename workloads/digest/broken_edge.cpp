@@ -14,7 +14,7 @@ struct declared_task {
     std::vector<access_entry> entries;
 };
 
-access_entry entry_of(const access& a)
+access_entry entry_of(const declared_access& a)
 {
     return a.rows > 1 ? access_entry::rect(a.mode, a.address, a.bytes, a.rows, a.pitch) : access_entry::range(a.mode, a.address, a.bytes);
 }

@@ -77,7 +77,7 @@ void digest_board::finish(const std::function<shaped_task(u32 number, const dige
     auto* const table = static_cast<digest_run*>(device_->take(runs_.size() * sizeof(digest_run)));
     device_->write(table, runs_.data(), runs_.size() * sizeof(digest_run));
     results_ = static_cast<u64*>(device_->take(u64{tasks()} * 8));
-    std::vector<access> accesses;
+    std::vector<declared_access> accesses;
     for (u32 n = 0; n < tasks(); ++n) {
         const step& s = steps_[n];
         accesses.clear();

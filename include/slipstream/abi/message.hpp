@@ -14,6 +14,7 @@
 //   long    the same, then a chunk: w0 = bytes bits 63..32
 //   rect    the same with w2 = width in bytes, then a chunk: w0 = rows, w1 = pitch in bytes
 //   after   w0 = kind<<25 | ring, w1 = position bits 31..0, w2 = position bits 63..32
+//           ring 255: no task but a CUDA stream: join word = position bits 63..32, raised to at least bits 31..0 (it wraps)
 //
 // Fields that later capabilities will use (design.md, section 10):
 //   tile-level dependencies     entry kind `after` gains a threshold: the spare bits of its w0 (24..16)
@@ -51,6 +52,7 @@ enum message_flags : u32 {
     flag_gang = 1u << 2,         ///< reserved
     flag_rename = 1u << 3,       ///< reserved
     flag_no_access = 1u << 5,    ///< the accesses only rebuild the task struct; nothing is ordered by them
+    flag_clear_failure = 1u << 6, ///< of a whole-memory task: all poison is forgotten when its turn comes
     flag_async_proxy = 1u << 4,  ///< reserved: body uses bulk copies, its releases need the proxy fence
 };
 
@@ -85,6 +87,8 @@ struct message_header {
         return {c.w[0], c.w[1] & 0xffff, c.w[1] >> 16, c.w[2] & 0xffff, c.w[2] >> 16};
     }
 };
+
+inline constexpr u32 after_stream_ring = 0xff; ///< in an `after` entry: waits for a join word, not for a task
 
 inline constexpr u32 handle_bit = 1u << 31;
 inline constexpr u32 handle_index_mask = (1u << 28) - 1;

@@ -1,0 +1,300 @@
+// Joins with streams: what is refused where there are none, and the joins themselves over streams played by the test.
+#include "api_tasks.hpp"
+#include "host/runtime_core.hpp"
+#include <map>
+
+using namespace slipstream;
+using namespace slipstream::tests;
+
+namespace {
+
+/// Streams whose work ends when the test says so. Handles are numbers.
+struct played_streams final : host::stream_port {
+    struct waiting {
+        void (*done)(void*);
+        void* data;
+    };
+    struct held {
+        const abi::word<u32>* word;
+        u32 value;
+        bool open() const
+        {
+            const u32 now = std::atomic_ref<u32>(const_cast<u32&>(word->raw)).load(std::memory_order_acquire);
+            return static_cast<std::int32_t>(now - value) >= 0;
+        }
+    };
+
+    bool done(cuda_stream stream) override
+    {
+        const std::lock_guard lock(mutex);
+        return !busy[stream];
+    }
+    void call_when_done(cuda_stream stream, void (*done_)(void*), void* data) override
+    {
+        const std::lock_guard lock(mutex);
+        if (refuses) throw config_error("refused");
+        callbacks[stream].push_back({done_, data});
+    }
+    void hold(cuda_stream, const abi::word<u32>* word, u32 value, u32 number) override { holds[number] = {word, value}; }
+    bool passed(u32 number) override { return lets_pass && holds[number].open(); }
+
+    void work(u64 stream)
+    {
+        const std::lock_guard lock(mutex);
+        busy[handle(stream)] = true;
+    }
+    void finish(u64 stream)
+    {
+        std::vector<waiting> now;
+        {
+            const std::lock_guard lock(mutex);
+            busy[handle(stream)] = false;
+            now.swap(callbacks[handle(stream)]);
+        }
+        for (const waiting& w : now) w.done(w.data);
+    }
+    static cuda_stream handle(u64 number) { return reinterpret_cast<cuda_stream>(number); }
+
+    std::mutex mutex;
+    std::map<cuda_stream, bool> busy;
+    std::map<cuda_stream, std::vector<waiting>> callbacks;
+    std::map<u32, held> holds;
+    bool refuses = false;
+    std::atomic<bool> lets_pass{true};
+};
+
+} // namespace
+
+TEST_CASE("the host device refuses joins with streams in a sentence that says what to do instead", "[api][stream]")
+{
+    in_time(10, [] {
+        engine rt(host_config());
+        const auto h = rt.submit(marker_task{});
+        const auto said = [](auto call) -> std::string {
+            try {
+                call();
+            } catch (const config_error& e) {
+                return e.what();
+            }
+            return "accepted";
+        };
+        for (const std::string& text : {said([&] { rt.after_stream(nullptr); }), said([&] { rt.signal_stream(nullptr, h); })}) {
+            INFO(text);
+            CHECK(text.find("no CUDA streams") != std::string::npos);
+            CHECK(text.find("wait(handle)") != std::string::npos);
+        }
+        CHECK(rt.wait(h).ok()); // nothing has changed
+    });
+}
+
+TEST_CASE("after_stream holds back what this thread submits later, and only that", "[api][stream]")
+{
+    in_time(20, [] {
+        played_streams streams;
+        engine rt(host_config());
+        rt.core().use_streams(&streams);
+        std::vector<u64> x(3, 1);
+        streams.work(1);
+        const auto before = rt.submit(step_task{{&x[0], 1}});
+        rt.after_stream(played_streams::handle(1));
+        const auto first = rt.submit(step_task{{&x[1], 1}}, {.after = before});
+        const auto second = rt.submit(step_task{{&x[2], 1}}, {.order = ordering::no_access});
+        task_handle of_other{};
+        std::thread([&] { of_other = rt.submit(marker_task{}, {.order = ordering::no_access}); }).join();
+        CHECK(rt.wait(before).ok());
+        CHECK(rt.wait(of_other).ok());
+        CHECK(rt.wait(second, after(30ms)).state == task_state::pending);
+        CHECK(rt.query(first).state == task_state::pending);
+        CHECK((x[1] == 1 && x[2] == 1));
+        streams.finish(1);
+        CHECK(rt.wait(first).ok());
+        CHECK(rt.wait(second).ok());
+        CHECK(x == std::vector<u64>(3, 4));
+    });
+}
+
+TEST_CASE("an idle stream costs nothing, several streams are all waited for, in any order of their ends", "[api][stream]")
+{
+    in_time(20, [] {
+        for (const bool reverse : {false, true}) {
+            played_streams streams;
+            engine rt(host_config());
+            rt.core().use_streams(&streams);
+            rt.after_stream(played_streams::handle(9)); // idle
+            CHECK(streams.callbacks.empty());
+            CHECK(rt.wait(rt.submit(marker_task{})).ok());
+            for (u64 s = 1; s <= 7; ++s) {
+                streams.work(s);
+                rt.after_stream(played_streams::handle(s));
+            }
+            const auto h = rt.submit(marker_task{});
+            for (u64 s = 1; s <= 7; ++s) {
+                CHECK(rt.wait(h, after(3ms)).state == task_state::pending);
+                streams.finish(reverse ? 8 - s : s);
+            }
+            CHECK(rt.wait(h).ok());
+        }
+    });
+}
+
+TEST_CASE("while every task waits for a stream the kernel is away, and comes back when the stream is done", "[api][stream]")
+{
+    in_time(20, [] {
+        played_streams streams;
+        auto c = host_config();
+        c.residency = 60s;
+        engine rt(c);
+        rt.core().use_streams(&streams);
+        CHECK(rt.wait(rt.submit(marker_task{})).ok()); // the kernel is resident now
+        const u64 before = rt.launches();
+        for (u32 round = 0; round < 5; ++round) {
+            streams.work(1);
+            rt.after_stream(played_streams::handle(1));
+            const auto h = rt.submit(marker_task{});
+            CHECK(rt.wait(h, after(20ms)).state == task_state::pending);
+            streams.finish(1);
+            CHECK(rt.wait(h).ok());
+        }
+        CHECK(rt.launches() >= before + 5); // it had left each time
+    });
+}
+
+TEST_CASE("joins hold in batch mode, in a ring of four slots and with a try that found the ring full", "[api][stream]")
+{
+    in_time(20, [] {
+        played_streams streams;
+        auto c = host_config();
+        c.batch = true;
+        engine batch(c);
+        batch.core().use_streams(&streams);
+        u64 x = 1;
+        streams.work(1);
+        batch.after_stream(played_streams::handle(1));
+        const auto h = batch.submit(step_task{{&x, 1}});
+        std::thread ends([&] {
+            std::this_thread::sleep_for(20ms);
+            CHECK(x == 1);
+            streams.finish(1);
+        });
+        batch.run_batch();
+        ends.join();
+        CHECK(batch.query(h).ok());
+        CHECK(x == 4);
+
+        c.batch = false;
+        c.ring_slots = 4;
+        engine rt(c);
+        rt.core().use_streams(&streams);
+        streams.work(1);
+        rt.pause();
+        task_handle last{};
+        while (rt.try_submit(marker_task{}, last) == submit_status::submitted) {}
+        rt.after_stream(played_streams::handle(1));
+        task_handle refused{};
+        CHECK(rt.try_submit(marker_task{}, refused) == submit_status::full); // and does not forget the join
+        rt.resume();
+        CHECK(rt.wait(last).ok());
+        std::vector<u64> many(200, 1);
+        std::vector<declared_access> all;
+        for (auto& v : many) all.push_back(reads_and_writes(&v, 8));
+        std::thread opens([&] {
+            std::this_thread::sleep_for(20ms);
+            streams.finish(1);
+        });
+        const auto long_one = rt.submit(step_task{many}, {.accesses = all}); // longer than its ring
+        CHECK(rt.wait(long_one).ok());
+        opens.join();
+        CHECK(many == std::vector<u64>(200, 4));
+    });
+}
+
+TEST_CASE("a refused join leaves nothing behind; more joins than words wait for one of them", "[api][stream]")
+{
+    in_time(20, [] {
+        played_streams streams;
+        engine rt(host_config());
+        rt.core().use_streams(&streams);
+        streams.work(1);
+        streams.refuses = true;
+        for (u32 i = 0; i < 2 * host::stream_join::words; ++i)
+            CHECK_THROWS_AS(rt.after_stream(played_streams::handle(1)), config_error);
+        streams.refuses = false;
+        CHECK(rt.wait(rt.submit(marker_task{})).ok());
+        std::thread ends([&] {
+            std::this_thread::sleep_for(30ms);
+            streams.finish(1);
+        });
+        for (u32 i = 0; i < host::stream_join::words; ++i) rt.after_stream(played_streams::handle(1));
+        rt.after_stream(played_streams::handle(1)); // returns when the stream is done
+        ends.join();
+        streams.finish(1);
+        CHECK(rt.wait(rt.submit(marker_task{})).ok());
+    });
+}
+
+TEST_CASE("a stream's callback may come after the runtime is gone", "[api][stream]")
+{
+    in_time(10, [] {
+        played_streams streams;
+        streams.work(1);
+        {
+            engine rt(host_config());
+            rt.core().use_streams(&streams);
+            rt.after_stream(played_streams::handle(1));
+        }
+        streams.finish(1);
+    });
+}
+
+TEST_CASE("signal_stream opens the stream when the task is retired, not before; words are used again", "[api][stream]")
+{
+    in_time(30, [] {
+        played_streams streams;
+        engine rt(host_config());
+        rt.core().use_streams(&streams);
+        for (u32 round = 0; round < 3; ++round) {
+            gate g;
+            const auto h = rt.submit(g.task(), {.order = ordering::no_access});
+            for (u32 i = 0; i < host::stream_join::words; ++i) rt.signal_stream(played_streams::handle(1), h);
+            std::this_thread::sleep_for(2ms);
+            REQUIRE(streams.holds.size() == host::stream_join::words);
+            for (const auto& [number, hold] : streams.holds) REQUIRE_FALSE(hold.open());
+            g.open();
+            CHECK(rt.wait(h).ok());
+            const auto until = after(5s);
+            for (const auto& [number, hold] : streams.holds)
+                while (!hold.open() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(50us);
+            for (const auto& [number, hold] : streams.holds) REQUIRE(hold.open());
+        }
+        // A retired task holds nothing up; a handle of nobody is refused.
+        const auto retired = rt.submit(marker_task{});
+        CHECK(rt.wait(retired).ok());
+        const u32 value = streams.holds[0].value;
+        rt.signal_stream(played_streams::handle(1), retired);
+        CHECK(streams.holds[0].value == value);
+        CHECK_THROWS_AS(rt.signal_stream(played_streams::handle(1), task_handle{}), config_error);
+    });
+}
+
+TEST_CASE("the end of a runtime lets streams go on that wait for tasks it never ran", "[api][stream]")
+{
+    in_time(10, [] {
+        played_streams streams;
+        auto c = host_config();
+        c.batch = true;
+        std::thread passes;
+        {
+            engine rt(c);
+            rt.core().use_streams(&streams);
+            rt.signal_stream(played_streams::handle(1), rt.submit(marker_task{}));
+            CHECK_FALSE(streams.holds.at(0).open());
+            streams.lets_pass = false; // the stream has earlier work to do yet
+            passes = std::thread([&] {
+                std::this_thread::sleep_for(20ms);
+                streams.lets_pass = true;
+            });
+        }
+        CHECK(streams.lets_pass); // the words outlived the stream's wait
+        passes.join();
+    });
+}
