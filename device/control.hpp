@@ -1,11 +1,15 @@
-// The control block: three roles that run side by side (ingest, scheduler, notifier) and how they stop together.
+// The control block: five roles that run side by side (ingest, admission, linker, scheduler, notifier) and how they stop together.
 //
-// STATES  running -> parking (request park: ingest stops, the scheduler mails nothing more and waits for the answers due)
-//                 -> draining (request drain: until rings and window are empty; a residency limit turns it into parking)
+// STATES  running -> parking (request park: ingest, admission and linker stop, the scheduler mails nothing more and waits for the answers
+//                    due; what lies in the queues between them stays there)
+//                 -> draining (request drain: until rings, queues and window are empty, role after role; a residency limit
+//                    turns it into parking)
 //         -> finished: the scheduler dismissed the workers; the notifier publishes what is left in its queue, then all leave.
-// EDGES   R9/A9 (request, ingest_phase, schedule_phase; block scope): a phase change after everything queued before it.
+// EDGES   R9/A9 (request, the phases; block scope): a phase change after everything queued before it.
 #pragma once
+#include "device/admission.hpp"
 #include "device/ingest.hpp"
+#include "device/linker.hpp"
 #include "device/notifier.hpp"
 #include "device/scheduler.hpp"
 #include "device/worker.hpp"
@@ -15,11 +19,11 @@ namespace slipstream::device {
 enum class round_result { idle, busy, finished };
 
 /// Runs a role to its end. On the GPU each role has a warp; on the host one thread may take turns (control_block::turns).
-template <class P, class Role>
-SLIPSTREAM_BOTH void run_role(Role& role, typename P::team& team)
+template <class P, class Role, class Lanes>
+SLIPSTREAM_BOTH void run_role(Role& role, Lanes& lanes)
 {
     for (u32 attempt = 0;;) {
-        const round_result r = role.round(team);
+        const round_result r = role.round(lanes);
         if (r == round_result::finished) return;
         attempt = r == round_result::busy ? 0 : attempt + 1;
         if (attempt) P::pause(attempt);
@@ -35,49 +39,132 @@ SLIPSTREAM_BOTH command read_request(const control_state<P>& s, typename P::team
 }
 
 template <class P>
+SLIPSTREAM_BOTH feed_phase read_phase(const typename P::template word<u32>& phase, typename P::team& team)
+{
+    const u32 value = team.broadcast(team.leader() ? P::load(edge::A9_phase, phase, order::acquire, scope::block) : 0u);
+    team.sync();
+    return static_cast<feed_phase>(value);
+}
+
+/// Ingest or admission ends: nothing comes from it any more.
+template <class P>
+SLIPSTREAM_BOTH round_result end_feed(typename P::template word<u32>& phase, typename P::team& team, feed_phase value)
+{
+    team.sync();
+    if (team.leader()) P::store(edge::R9_phase, phase, static_cast<u32>(value), order::release, scope::block);
+    return round_result::finished;
+}
+
+template <class P>
 class ingest_role {
 public:
     SLIPSTREAM_BOTH ingest_role(const engine_memory<P>& m, const control_state<P>& s) : s_(s), ingest_(m, s) {}
 
     SLIPSTREAM_BOTH round_result round(typename P::team& team)
     {
-        const command request = read_request<P>(s_, team);
-        if (request == command::park || request == command::abort) return end(team, ingest_phase::stopped);
+        if (rounds_++ % P::look_at_request == 0) request_ = read_request<P>(s_, team);
+        const command request = request_;
+        if (request == command::park || request == command::abort)
+            return end_feed<P>(*s_.ingest_phase, team, feed_phase::stopped);
         if (ingest_.step(team)) return round_result::busy;
-        if (request == command::drain && ingest_.rings_empty()) return end(team, ingest_phase::dry);
+        if (request == command::drain && ingest_.rings_empty()) return end_feed<P>(*s_.ingest_phase, team, feed_phase::dry);
         return round_result::idle;
     }
 
 private:
-    SLIPSTREAM_BOTH round_result end(typename P::team& team, ingest_phase phase)
+    const control_state<P>& s_;
+    ingest<P> ingest_;
+    command request_ = command::run;
+    u32 rounds_ = 0;
+};
+
+/// The leading team of the crew; the others run admission::assist.
+template <class P>
+class admission_role {
+public:
+    SLIPSTREAM_BOTH admission_role(const engine_memory<P>& m, const control_state<P>& s) : s_(s), admission_(m, s) {}
+
+    SLIPSTREAM_BOTH round_result round(typename P::crew& crew)
     {
-        team.sync();
-        if (team.leader())
-            P::store(edge::R9_phase, *s_.ingest_phase, static_cast<u32>(phase), order::release, scope::block);
-        return round_result::finished;
+        typename P::team& team = crew.team();
+        if (rounds_++ % P::look_at_request == 0) {
+            request_ = read_request<P>(s_, team);
+            // Read before the step: if ingest was dry then, a step that leaves nothing decoded leaves nothing behind.
+            feed_ = read_phase<P>(*s_.ingest_phase, team);
+        }
+        const command request = request_;
+        const feed_phase before = feed_;
+        if (request == command::park || request == command::abort) return end(crew, feed_phase::stopped);
+        if (admission_.step(crew)) return round_result::busy;
+        if (request == command::drain && before == feed_phase::dry && admission_.decoded_empty(team)) return end(crew, feed_phase::dry);
+        return round_result::idle;
+    }
+
+private:
+    SLIPSTREAM_BOTH round_result end(typename P::crew& crew, feed_phase phase)
+    {
+        admission_.finish(crew);
+        return end_feed<P>(*s_.admission_phase, crew.team(), phase);
     }
 
     const control_state<P>& s_;
-    ingest<P> ingest_;
+    admission<P> admission_;
+    command request_ = command::run;
+    feed_phase feed_ = feed_phase::running;
+    u32 rounds_ = 0;
 };
 
 template <class P>
+class linker_role {
+public:
+    SLIPSTREAM_BOTH linker_role(const engine_memory<P>& m, const control_state<P>& s) : s_(s), linker_(m, s) {}
+
+    SLIPSTREAM_BOTH round_result round(typename P::team& team)
+    {
+        if (rounds_++ % P::look_at_request == 0) {
+            request_ = read_request<P>(s_, team);
+            // Read before the step: if admission was dry then, a step that finds nothing leaves nothing behind.
+            feed_ = read_phase<P>(*s_.admission_phase, team);
+        }
+        if (request_ == command::park || request_ == command::abort) return end(team, feed_phase::stopped);
+        if (linker_.step(team)) return round_result::busy;
+        if (request_ == command::drain && feed_ == feed_phase::dry && linker_.empty()) return end(team, feed_phase::dry);
+        return round_result::idle;
+    }
+
+private:
+    SLIPSTREAM_BOTH round_result end(typename P::team& team, feed_phase phase)
+    {
+        linker_.save(team);
+        return end_feed<P>(*s_.link_phase, team, phase);
+    }
+
+    const control_state<P>& s_;
+    linker<P> linker_;
+    command request_ = command::run;
+    feed_phase feed_ = feed_phase::running;
+    u32 rounds_ = 0;
+};
+
+template <class P, u32 Groups = P::worker_groups>
 class scheduler_role {
 public:
     SLIPSTREAM_BOTH scheduler_role(const engine_memory<P>& m, const control_state<P>& s) : s_(s), scheduler_(m, s) {}
 
     SLIPSTREAM_BOTH round_result round(typename P::team& team)
     {
-        const command request = read_request<P>(s_, team);
+        if (rounds_++ % P::look_at_request == 0) {
+            request_ = read_request<P>(s_, team);
+            // Dry: every task is complete, and nothing becomes ready any more.
+            feed_ = read_phase<P>(*s_.link_phase, team);
+        }
+        const command request = request_;
+        const feed_phase before = feed_;
         if (request == command::abort) return end(team);
         if (request == command::park) scheduler_.stop_dispatch();
-        // Read before the step: if ingest was dry then, a step that finds nothing leaves nothing behind.
-        const auto phase = static_cast<ingest_phase>(
-            team.broadcast(team.leader() ? P::load(edge::A9_phase, *s_.ingest_phase, order::acquire, scope::block) : 0u));
-        team.sync();
         const bool busy = scheduler_.step(team);
         const bool parked = request == command::park && scheduler_.workers_idle();
-        const bool drained = request == command::drain && phase == ingest_phase::dry && !busy && scheduler_.window_empty();
+        const bool drained = request == command::drain && before == feed_phase::dry && !busy && scheduler_.workers_idle();
         if (parked || drained) {
             scheduler_.dismiss_workers(team);
             return end(team);
@@ -96,7 +183,10 @@ private:
     }
 
     const control_state<P>& s_;
-    scheduler<P> scheduler_;
+    scheduler<P, Groups> scheduler_;
+    command request_ = command::run;
+    feed_phase feed_ = feed_phase::running;
+    u32 rounds_ = 0;
 };
 
 template <class P>
@@ -127,7 +217,9 @@ template <class P>
 SLIPSTREAM_BOTH void reset_phases(const engine_memory<P>& m, const control_state<P>& s)
 {
     P::store(edge::P5_self, *s.request, static_cast<u32>(command::run), order::relaxed, scope::block);
-    P::store(edge::P5_self, *s.ingest_phase, static_cast<u32>(ingest_phase::running), order::relaxed, scope::block);
+    P::store(edge::P5_self, *s.ingest_phase, static_cast<u32>(feed_phase::running), order::relaxed, scope::block);
+    P::store(edge::P5_self, *s.admission_phase, static_cast<u32>(feed_phase::running), order::relaxed, scope::block);
+    P::store(edge::P5_self, *s.link_phase, static_cast<u32>(feed_phase::running), order::relaxed, scope::block);
     P::store(edge::P5_self, *s.schedule_phase, static_cast<u32>(schedule_phase::running), order::relaxed, scope::block);
     P::store(edge::P1_stop, *m.stop, static_cast<u32>(stop_level::none), order::relaxed, scope::device);
 }

@@ -14,7 +14,11 @@ struct cuda_platform {
     template <class T> using word = abi::word<T>;
     template <class T> using cell = abi::cell<T>;
     using chunk_word = abi::chunk_word;
+    static constexpr u32 worker_groups = 5; ///< 160 workers: one for each SM of the largest chip; the kernel with more an SM says so
+    static constexpr u32 look_at_request = 16;
+    static constexpr u32 look_at_rings = 16;
     static constexpr u32 look_around = 128;
+    static constexpr u32 wait_for_table = 64;
     static constexpr u32 look_for_abort = 64;
 
 #define SLIPSTREAM_LOAD(instruction, type, constraint)                                                                 \
@@ -165,25 +169,53 @@ struct cuda_platform {
         __device__ static constexpr u32 size() { return 32; }
         __device__ static __forceinline__ bool leader() { return rank() == 0; }
         __device__ static __forceinline__ void sync() { __syncwarp(); }
+        template <class Do> __device__ static __forceinline__ void each32(Do act) { act(rank()); }
         template <class Pred> __device__ static __forceinline__ u32 mask32(Pred pred)
         {
             __syncwarp();
             const bool mine = pred(rank());
+            const u32 mask = __ballot_sync(0xffffffff, mine);
             __syncwarp();
-            return __ballot_sync(0xffffffff, mine);
+            return mask;
         }
         template <u32 N, class Load, class Pred>
         __device__ static __forceinline__ void masks32(u32 (&masks)[N], Load load_item, Pred pred)
         {
-            using value_type = decltype(load_item(0u));
+            using value_type = decltype(load_item(0u, 0u));
             value_type values[N];
             __syncwarp();
 #pragma unroll
-            for (u32 n = 0; n < N; ++n) values[n] = load_item(32 * n + rank());
+            for (u32 n = 0; n < N; ++n) values[n] = load_item(n, rank());
 #pragma unroll
-            for (u32 n = 0; n < N; ++n) masks[n] = __ballot_sync(0xffffffff, pred(32 * n + rank(), values[n]));
+            for (u32 n = 0; n < N; ++n) masks[n] = __ballot_sync(0xffffffff, pred(n, rank(), values[n]));
             __syncwarp();
         }
+        template <class Pred, class Hit> __device__ static __forceinline__ void each_hit(u32 mask, Pred pred, Hit hit)
+        {
+            u32 mine = 0;
+            // Two at a time: neighbouring words hide each other's load.
+#pragma unroll 1
+            while (mask != 0) {
+                const u32 a = lowest_bit(mask);
+                const u32 rest = mask & (mask - 1);
+                const u32 b = rest != 0 ? lowest_bit(rest) : a;
+                const bool in_a = pred(a, rank());
+                const bool in_b = pred(b, rank());
+                mine |= static_cast<u32>(in_a) << a | static_cast<u32>(in_b) << b;
+                mask = rest & (rest - 1);
+            }
+#pragma unroll 1
+            for (; mine != 0; mine &= mine - 1) hit(lowest_bit(mine), rank());
+            __syncwarp();
+        }
+        template <class Array> __device__ static __forceinline__ u32 from_lane(Array& values, u32 k)
+        {
+            return __shfl_sync(0xffffffff, values.at(0, k), static_cast<int>(k));
+        }
+        __device__ static __forceinline__ u32 add(u32& word, u32 value) { return atomicAdd(&word, value); }
+        __device__ static __forceinline__ void set_bits(u32& word, u32 bits) { atomicOr(&word, bits); }
+        __device__ static __forceinline__ void set_bits(cell<u32>& word, u32 bits) { atomicOr(&word.raw, bits); }
+        __device__ static __forceinline__ void clear_bits(u32& word, u32 bits) { atomicAnd(&word, ~bits); }
         template <class T> __device__ static __forceinline__ T broadcast(T value)
         {
             return __shfl_sync(0xffffffff, value, 0);
@@ -191,6 +223,24 @@ struct cuda_platform {
         __device__ static __forceinline__ bool any(bool value) { return __any_sync(0xffffffff, value); }
         __device__ static __forceinline__ u32 reduce_min(u32 value) { return __reduce_min_sync(0xffffffff, value); }
         __device__ static __forceinline__ u32 reduce_add(u32 value) { return __reduce_add_sync(0xffffffff, value); }
+    };
+
+    /// Registers: every index `n` must be known when the loop around it is unrolled.
+    template <class T, u32 N> struct lane_array {
+        T values[N];
+        __device__ __forceinline__ T& at(u32 n, u32) { return values[n]; }
+    };
+
+    /// Warps 4 to 7 of the control block, with a named barrier of their own. Warp 6 leads: warp 4 shares its SM sub-partition with the
+    /// scheduler and warp 7 with the linker, on whom latency depends.
+    struct crew {
+        __device__ static constexpr u32 teams() { return 4; }
+        __device__ static __forceinline__ u32 index() { return (threadIdx.x / 32 + 2) % 4; }
+        __device__ static __forceinline__ void sync() { asm volatile("bar.sync 1, %0;" ::"n"(32 * teams()) : "memory"); }
+        __device__ __forceinline__ cuda_platform::team& team() { return lanes_; }
+
+    private:
+        cuda_platform::team lanes_;
     };
 };
 

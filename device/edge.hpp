@@ -14,21 +14,39 @@
     X(A0_ring_fence,      "ingest acquires once for all chunks of one poll")                                            \
     X(R1_ring_consumed,   "ingest -> submitter: ring slots may be overwritten")                                         \
     X(A1_ring_consumed,   "submitter reads how far the ring was consumed")                                              \
-    X(R2_slot_freed,      "scheduler -> ingest: a window slot, its record and its pool blocks may be overwritten")      \
+    X(R2_slot_freed,      "admission -> ingest: a window slot, its record and its pool blocks may be overwritten")      \
     X(A2_slot_freed,      "ingest takes a free window slot")                                                            \
-    X(R2_slot_taken,      "ingest -> scheduler: the queue entry may be reused")                                         \
-    X(A2_slot_taken,      "scheduler looks for room in the free queue")                                                 \
-    X(R3_decoded,         "ingest -> scheduler: a window slot holds a whole decoded task")                              \
-    X(A3_decoded,         "scheduler takes a decoded task")                                                             \
-    X(R3_admitted,        "scheduler -> ingest: the queue entry may be reused")                                         \
-    X(A3_admitted,        "ingest looks for room in the decoded queue")                                                 \
+    X(R2_slot_taken,      "ingest -> admission: the queue entry may be reused")                                         \
+    X(A2_slot_taken,      "admission looks for room in the free queue")                                                 \
+    X(R3_decoded,         "ingest -> admission: a window slot holds a whole decoded task")                              \
+    X(A3_decoded,         "admission takes a decoded task")                                                             \
+    X(R3_taken,           "admission -> ingest: the queue entry may be reused")                                         \
+    X(A3_taken,           "ingest looks for room in the decoded queue")                                                 \
+    X(R10_admitted,       "admission -> linker: a task and its row of predecessors; passes R3_decoded on"   )           \
+    X(A10_admitted,       "linker takes an admitted task"   )                                                           \
+    X(R10_linked,         "linker -> admission: the queue entry and its row may be reused"   )                          \
+    X(A10_linked,         "admission looks for room in the admitted queue")                                             \
+    X(R13_completed,      "scheduler -> linker: a completed task (its writes are acquired later, by the fence of the step)") \
+    X(A13_completed,      "linker takes a completed task")                                                              \
+    X(R13_taken,          "linker -> scheduler: the successors of all completed tasks so far were looked at")           \
+    X(A13_taken,          "scheduler looks whether they were")                                                          \
+    X(R14_ready,          "linker -> scheduler: a task that waits for nobody; passes R10_admitted on")                  \
+    X(A14_ready,          "scheduler takes a ready task")                                                               \
+    X(R14_taken,          "scheduler -> linker: the queue entry may be reused")                                         \
+    X(A14_taken,          "linker looks for room in the ready queue")                                                   \
+    X(R15_linked,         "linker -> scheduler: so many tasks are linked, and their records may be released to workers") \
+    X(A15_linked,         "scheduler reads that count before its fence")                                                \
+    X(R11_finished,       "notifier -> admission: nothing will be read of this slot any more" )                         \
+    X(A11_finished,       "admission takes a finished slot")                                                            \
+    X(R11_taken,          "admission -> notifier: the queue entry may be reused" )                                      \
+    X(A11_taken,          "notifier looks for room in the finished queue" )                                             \
     X(R4A5_step_fence,     "scheduler, once a step: acquires the completions it saw, releases them and the records to workers")  \
     X(R4_mail,            "scheduler stores the mail chunk")                                                            \
     X(A4_mail,            "worker polls its mailbox")                                                                   \
     X(A4_mail_fence,      "worker acquires after the poll that succeeded")                                              \
     X(R5_done,            "worker -> scheduler: the body's writes precede its completion word")                         \
     X(A5_done,            "scheduler polls the completion words")                                                       \
-    X(R6_retired,         "scheduler -> notifier: the completions acquired so far precede the retired entry")           \
+    X(R6_retired,         "scheduler -> notifier: a retired slot; the completions acquired so far precede it")           \
     X(A6_retired,         "notifier takes a retired entry")                                                             \
     X(R6_notified,        "notifier -> scheduler: the queue entry may be reused")                                       \
     X(A6_notified,        "scheduler looks for room in the retired queue")                                              \
@@ -43,11 +61,11 @@
     X(A8_command,         "notifier polls the command word")                                                            \
     X(R9_phase,           "one control role -> another: change of phase, with all queue entries before it")             \
     X(A9_phase,           "a control role reads the phase")                                                             \
-    X(R10_stream_done,    "a CUDA stream's callback -> ingest: the stream's work precedes the tasks that joined it")      \
-    X(A10_stream_done,    "ingest reads a join word while a gate asks for it")                                          \
-    X(R11_stream_released, "service -> a CUDA stream that waits for a task: the task's writes precede the stream's next work") \
-    X(R12_failures_read,  "host -> notifier: failure records were read, they may be overwritten")                       \
-    X(A12_failures_read,  "notifier looks for room for a failure record")                                               \
+    X(R16_stream_done,    "a CUDA stream's callback -> ingest: the stream's work precedes the tasks that joined it")      \
+    X(A16_stream_done,    "ingest reads a join word while a gate asks for it")                                          \
+    X(R17_stream_released, "service -> a CUDA stream that waits for a task: the task's writes precede the stream's next work") \
+    X(R18_failures_read,  "host -> notifier: failure records were read, they may be overwritten")                       \
+    X(A18_failures_read,  "notifier looks for room for a failure record")                                               \
     X(P0_ticket,          "workers draw block numbers: the value is the message")                                       \
     X(P1_stop,            "park or abort flag for ticket loops: only a hint to stop early")                             \
     X(P2_heartbeat,       "counter for the watchdog: nothing is read through it")                                       \

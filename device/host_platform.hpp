@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <utility>
 #if defined(__x86_64__)
 #include <emmintrin.h>
 #endif
@@ -24,6 +25,10 @@ struct host_platform {
     template <class T> using word = abi::word<T>;
     template <class T> using cell = abi::cell<T>;
     using chunk_word = abi::chunk_word;
+    static constexpr u32 worker_groups = 32; ///< 1024 workers
+    static constexpr u32 wait_for_table = 0;
+    static constexpr u32 look_at_request = 2;
+    static constexpr u32 look_at_rings = 4;
     static constexpr u32 look_around = 16;
     static constexpr u32 look_for_abort = 64;
 
@@ -151,6 +156,10 @@ struct host_platform {
         static constexpr u32 size() { return 1; }
         static constexpr bool leader() { return true; }
         static void sync() {}
+        template <class Do> static void each32(Do act)
+        {
+            for (u32 k = 0; k < 32; ++k) act(k);
+        }
         template <class Pred> static u32 mask32(Pred pred)
         {
             u32 mask = 0;
@@ -160,12 +169,39 @@ struct host_platform {
         template <u32 N, class Load, class Pred> static void masks32(u32 (&masks)[N], Load load, Pred pred)
         {
             for (u32 n = 0; n < N; ++n)
-                masks[n] = mask32([&](u32 k) { return pred(32 * n + k, load(32 * n + k)); });
+                masks[n] = mask32([&](u32 k) { return pred(n, k, load(n, k)); });
         }
+        template <class Pred, class Hit> static void each_hit(u32 mask, Pred pred, Hit hit)
+        {
+            for (; mask != 0; mask &= mask - 1)
+                for (u32 k = 0; k < 32; ++k)
+                    if (pred(lowest_bit(mask), k)) hit(lowest_bit(mask), k);
+        }
+        template <class Array> static u32 from_lane(Array& values, u32 k) { return values.at(0, k); }
+        static u32 add(u32& word, u32 value) { return std::exchange(word, word + value); }
+        static void set_bits(u32& word, u32 bits) { word |= bits; }
+        static void set_bits(cell<u32>& word, u32 bits) { word.raw |= bits; }
+        static void clear_bits(u32& word, u32 bits) { word &= ~bits; }
         template <class T> static T broadcast(T value) { return value; }
         static bool any(bool value) { return value; }
         static u32 reduce_min(u32 value) { return value; }
         static u32 reduce_add(u32 value) { return value; }
+    };
+
+    template <class T, u32 N> struct lane_array {
+        T values[N][32];
+        T& at(u32 n, u32 k) { return values[n][k]; }
+    };
+
+    /// One team: it has nobody to wait for.
+    struct crew {
+        static constexpr u32 teams() { return 1; }
+        static constexpr u32 index() { return 0; }
+        static void sync() {}
+        host_platform::team& team() { return team_; }
+
+    private:
+        host_platform::team team_;
     };
 };
 

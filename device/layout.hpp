@@ -12,20 +12,24 @@
 //   ring_page.consumed    ingest -> submitter, system          ring_page.low_water, bits   notifier -> host, system
 //   host_page.heartbeat   notifier -> service, system          recorder[w]         worker w -> host, system
 //   host_page.failures    notifier -> host, system             host_page.failures_read   host (under a lock) -> notifier, system
+//   stream_joins          a stream's callback -> ingest, system
 //   record (args)         ingest -> worker, device             record.next_block   ingest resets; workers draw; scheduler reads
 //   record.status         worker -> scheduler, device          mailbox[w]          scheduler -> worker w, device
 //   done[w]               worker w -> scheduler, device        stop                notifier -> workers, device
-//   stream_joins          a stream's callback -> ingest, system
+//   fast memory           see the list SLIPSTREAM_CONTROL_FIELDS
 // STATES of a window slot
-//   free -> filling (ingest took it from the free queue) -> decoded (in the decoded queue) -> pending | ready (admitted)
-//   -> dispatched (some block mailed) -> retired (scheduler: removed from the window, in the retired queue) -> free
+//   free -> filling (ingest) -> decoded -> admitted (its predecessors found) -> linked: waiting | ready -> mailed (some block)
+//   -> complete (scheduler: in the completed and the retired queue) -> noticed (notifier: in the finished queue) -> out of the
+//   access table (admission: in the free queue) -> free
 // EDGES   see device/edge.hpp; each operation names its own.
 //
-// Fast-memory budget, bytes, by control_state::measure (4 rings, 131 workers, 5 task types; G = W/32 groups): accesses 64 W,
-// successors 4 W G, boxes 128 G, pool books 48 (165 + W), the rest about 50 W + 11 K.
-//   W      32     64     256    512     1024
-//   near   20 K   26 K   70 K   142 K   204 K   and its successors in device memory (128 K): with them it would need 332 of 224 K
-// What is left of an SM's 224 K goes to pool blocks, 512 B each (sizes::pool_near_blocks); the others lie in device memory.
+// Fast-memory budget, by control_state::measure (4 rings, 131 workers, 5 task types): G = W/32 groups; successors 4 W G, pool
+// books 12 a block of four accesses, the rest about 60 W. Accesses: 64 a block, as many blocks as find room in the 224 K of an
+// SM; the others lie in device memory (sizes::pool_near_blocks).
+//   W                 32      64      256     512     1024
+//   near, bytes       23 K    26 K    50 K    95 K    106 K and its successors in device memory (128 K)
+//   pool blocks       1336    1368    1560    1816    2328
+//   of these near     all     all     all     all     1832
 #pragma once
 #include "device/queue.hpp"
 #include <slipstream/abi/access_entry.hpp>
@@ -36,10 +40,13 @@ namespace slipstream::device {
 inline constexpr u32 window_slots_min = 16;
 inline constexpr u32 window_slots_max = 4096;
 inline constexpr u32 successors_near_max = 512; ///< window slots
-inline constexpr u32 inline_accesses = 4;
-inline constexpr u32 pool_block_entries = 32;
+inline constexpr u32 pool_block_entries = 4;    ///< accesses: most tasks need one block
+inline constexpr u32 pool_word_blocks = 32 / pool_block_entries; ///< blocks that share a word of live bits
+inline constexpr u32 pool_blocks_max = 1u << 20;
 inline constexpr u32 rings_max = 16;
+inline constexpr u32 cuda_workers_per_sm_step = 160; ///< the kernel for n workers an SM has room for n times as many
 inline constexpr u32 mailbox_depth = 2;
+inline constexpr u32 admitted_max = 32; ///< tasks between admission and linker
 inline constexpr u32 completion_span = 65536; ///< submissions a ring may be ahead of its low-water mark
 inline constexpr u32 completion_words = completion_span / 32;
 inline constexpr u32 failures_kept = 1024;    ///< failure records the host may be behind; more is back-pressure
@@ -136,7 +143,10 @@ struct alignas(abi::line_bytes) mailbox {
     typename P::chunk_word mail[mailbox_depth];
 };
 
-/// What a retired task tells the notifier.
+inline constexpr u32 retired_look = 1u << 31; ///< in the retired queue, beside a slot: it has an outcome to look at
+inline constexpr u32 notices_max = 32;
+
+/// What the notifier keeps of a retired task: its slot is given on before the host is told.
 struct retired_entry {
     u64 position : 56;
     u64 ring : 8;
@@ -152,14 +162,15 @@ struct sizes {
     u32 rings;
     u32 ring_slots;
     u32 workers;
-    u32 pool_blocks;      ///< blocks of 32 accesses, for tasks with more than four
-    u32 pool_near_blocks; ///< so many of them, the first ones, lie in fast memory
+    u32 pool_blocks;      ///< blocks of pool_block_entries accesses, multiple of pool_word_blocks
+    u32 pool_near_blocks; ///< so many of them, the first ones, lie in fast memory; multiple of pool_word_blocks
     u32 types;
     u32 handles;
     u32 log_capacity; ///< flight-log entries a worker can keep
     u32 lone_workers; ///< 1: a worker has its SM to itself and may poll with acquire loads (they empty the SM's L1)
 
     SLIPSTREAM_BOTH u32 groups() const { return window / 32; }
+    SLIPSTREAM_BOTH u32 pool_words() const { return pool_blocks / pool_word_blocks; }
     SLIPSTREAM_BOTH bool successors_near() const { return window <= successors_near_max; }
     SLIPSTREAM_BOTH u32 worker_groups() const { return (workers + 31) / 32; }
     /// Capacity of the control block's queues: the window's slots, rounded up to a power of two.
@@ -208,11 +219,67 @@ struct engine_memory {
 
 enum class stop_level : u32 { none = 0, park = 1, abort = 2 };
 
+/// Where one of the plain messages in hand begins, and the place it was given.
+struct message_part {
+    u32 first_chunk; ///< among the staged ones
+    u32 slot;
+    u32 top; ///< the pool's stack when its blocks were taken
+};
+
+/// What the scheduler needs of a task to mail it; written by ingest, 16 bytes in one load.
+struct alignas(16) task_head {
+    u32 slot_and_type; ///< as in a mail
+    u32 identity;      ///< as in a mail: identity_of(task id)
+    u32 blocks;
+    u32 entries_and_flags; ///< stored entries | message flags << 16
+
+    SLIPSTREAM_BOTH u32 entries() const { return entries_and_flags & 0xffff; }
+    SLIPSTREAM_BOTH bool whole_memory() const { return (entries_and_flags >> 16 & abi::flag_whole_memory) != 0; }
+};
+
+/// A submission in 31 bits, for mails and flight records: low 27 bits of the position | ring << 27.
+SLIPSTREAM_BOTH u32 identity_of(u64 task_id)
+{
+    return (static_cast<u32>(task_id) & 0x7ffffffu) | static_cast<u32>(task_id >> 56) << 27;
+}
+
+/// An access as the table keeps it: both ends at hand, since they are all that most comparisons need. The shape of a rectangle
+/// (abi::access_entry::tail) lies apart, in pool_shapes.
+struct alignas(16) table_entry {
+    u64 head; ///< as in abi::access_entry
+    u64 hi;   ///< end of the bounding range; of an `after` entry: the position
+
+    SLIPSTREAM_BOTH static table_entry of(const abi::access_entry& e) { return {e.head, e.is_memory() ? e.end() : e.tail}; }
+    SLIPSTREAM_BOTH abi::entry_kind kind() const { return static_cast<abi::entry_kind>(head >> 60 & 7); }
+    SLIPSTREAM_BOTH bool is_rect() const { return kind() == abi::entry_kind::rect; }
+    SLIPSTREAM_BOTH bool writes() const { return (head >> 58 & 1) != 0; }
+    SLIPSTREAM_BOTH u64 begin() const { return head & abi::access_entry::address_mask; }
+    SLIPSTREAM_BOTH u64 end() const { return hi; }
+    SLIPSTREAM_BOTH u32 after_ring() const { return static_cast<u32>(head & 0xff); }
+    SLIPSTREAM_BOTH u64 after_position() const { return hi; }
+    SLIPSTREAM_BOTH abi::access_entry access(u64 shape) const
+    {
+        return {head, is_rect() ? shape : kind() == abi::entry_kind::after ? hi : hi - begin()};
+    }
+};
+static_assert(sizeof(table_entry) == 16);
+
+/// Whose accesses a pool block holds, and which of them are what.
+struct pool_tag {
+    u32 word; ///< window slot | memory mask << 16 | `after` mask << 20
+
+    SLIPSTREAM_BOTH static pool_tag make(u32 slot, u32 memory, u32 after) { return {slot | memory << 16 | after << 20}; }
+    SLIPSTREAM_BOTH u32 slot() const { return word & 0xffff; }
+    SLIPSTREAM_BOTH u32 memory() const { return word >> 16 & 15; }
+    SLIPSTREAM_BOTH u32 after() const { return word >> 20 & 15; }
+};
+static_assert(pool_block_entries == 4);
+
 /// How far a ring's message at the head is taken in. Owned by ingest.
 struct ring_progress {
     u64 position;  ///< slots consumed
     u64 published; ///< slots the submitter was told of
-    u64 messages;  ///< messages handed to the scheduler
+    u64 messages;  ///< messages handed on
     u32 stage;     ///< see ingest
     u32 slot;
     u32 entries_left;
@@ -227,12 +294,29 @@ struct ring_progress {
     u32 reserved;
 };
 
+/// A ready task on its way from linker to scheduler.
+struct ready_entry {
+    u32 word; ///< window slot | low 16 bits of its link number << 16: the count of linked tasks, this one included
+
+    SLIPSTREAM_BOTH static ready_entry make(u32 slot, u32 number) { return {slot | number << 16}; }
+    SLIPSTREAM_BOTH u32 slot() const { return word & 0xffff; }
+    /// Was it linked after `count` tasks were? May be true of one that was linked very long before. The other way round it never errs
+    /// while `count` is recent: between two fences of a launch no more than a window of tasks can be linked, far fewer than 2^15.
+    SLIPSTREAM_BOTH bool linked_after(u32 count) const { return static_cast<std::int16_t>((word >> 16) - count) > 0; }
+};
+static_assert(window_slots_max < 1u << 15);
+
+/// Between admission and linker: a window slot, and whether a row of predecessors comes with it.
+inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
+
 // The control block's own memory as a list: field, type, where it lies, how many. One list makes the offsets (host) and the
-// pointers (device). `near` is fast memory, `far` device memory, `rows` near or far by sizes::successors_near().
-//   ingest alone     progress, staged, pool_free, pool_free_count, free_slots, types
-//   ingest fills while a slot is filling, the scheduler reads once it is decoded   accesses .. first_block
-//   notifier alone   low_water
-//   scheduler alone  marks and all that follow
+// pointers (device). `near` is fast memory, `far` device memory.
+//   ingest alone     progress, incoming, fetched, halves, parts, pool_free, pool_free_count, free_slots, types
+//   ingest fills while a slot is filling; the roles behind it read once it is decoded   pool_next .. first_block
+//   admission alone  live, exposed, orders; it fills a row of predecessors before it hands the task on
+//   notifier alone   notices, low_water
+//   linker alone     in_flight .. pending
+//   scheduler alone  dealt and all that follow (ingest sets dealt and outstanding while a slot is filling)
 #define SLIPSTREAM_CONTROL_FIELDS(X)                                                                                    \
     X(free_tail, word<u32>, near, 1)                                                                                    \
     X(free_head, word<u32>, near, 1)                                                                                    \
@@ -240,96 +324,74 @@ struct ring_progress {
     X(decoded_tail, word<u32>, near, 1)                                                                                 \
     X(decoded_head, word<u32>, near, 1)                                                                                 \
     X(decoded_entries, cell<u32>, near, s.queue_slots())                                                                \
+    X(admitted_tail, word<u32>, near, 1)                                                                                \
+    X(admitted_head, word<u32>, near, 1)                                                                                \
+    X(admitted_entries, cell<u32>, near, admitted_max)                                                                  \
+    X(predecessors, cell<u32>, near, admitted_max * s.groups()) /* a row for each place in the admitted queue */        \
+    X(completed_tail, word<u32>, near, 1)                                                                               \
+    X(completed_head, word<u32>, near, 1)                                                                               \
+    X(completed_entries, cell<u32>, near, s.queue_slots())                                                              \
+    X(ready_tail, word<u32>, near, 1)                                                                                   \
+    X(ready_head, word<u32>, near, 1)                                                                                   \
+    X(ready_entries, cell<ready_entry>, near, s.queue_slots())                                                          \
+    X(linked, word<u32>, near, 1) /* tasks ever linked; wraps */                                                        \
+    X(finished_tail, word<u32>, near, 1)                                                                                \
+    X(finished_head, word<u32>, near, 1)                                                                                \
+    X(finished_entries, cell<u32>, near, s.queue_slots())                                                               \
     X(retired_tail, word<u32>, near, 1)                                                                                 \
     X(retired_head, word<u32>, near, 1)                                                                                 \
-    X(retired_entries, cell<retired_entry>, near, s.queue_slots()) /* one step can retire the whole window */          \
-    X(request, word<u32>, near, 1)        /* notifier -> ingest, scheduler: a command */                                \
-    X(ingest_phase, word<u32>, near, 1)   /* ingest -> scheduler */                                                     \
-    X(schedule_phase, word<u32>, near, 1) /* scheduler -> notifier */                                                   \
+    X(retired_entries, cell<u32>, near, s.queue_slots())                                                                \
+    X(request, word<u32>, near, 1)         /* notifier -> the other roles: a command */                                 \
+    X(ingest_phase, word<u32>, near, 1)    /* ingest -> admission */                                                    \
+    X(admission_phase, word<u32>, near, 1) /* admission -> linker */                                                    \
+    X(link_phase, word<u32>, near, 1)      /* linker -> scheduler */                                                    \
+    X(schedule_phase, word<u32>, near, 1)  /* scheduler -> notifier */                                                  \
     X(progress, ring_progress, near, s.rings)                                                                           \
-    X(staged, u32, near, staged_rings * staged_slots * 16) /* ring slots of the poll in hand */                         \
+    X(incoming, u32, near, staged_rings * staged_slots * 16) /* ring slots of the poll in hand */                         \
     X(fetched, u32, near, staged_rings)                    /* complete slots of each */                                 \
     X(halves, u32, near, 3 * s.rings)                      /* first chunk of a two-chunk entry */                       \
+    X(parts, message_part, near, staged_slots)             /* the plain messages in hand */                             \
     X(pool_free, u32, near, s.pool_blocks)                 /* stack of free pool blocks, the lowest on top at first */  \
-    X(pool_next, cell<u32>, near, s.pool_blocks)           /* block index or no_block */                                \
-    X(pool_owner, cell<u32>, near, s.pool_blocks)          /* window slot whose accesses a block holds */               \
-    X(pool_box, cell<access_box>, near, s.pool_blocks)     /* what a block's accesses lie within */                     \
-    X(pool_near, cell<abi::access_entry>, near, s.pool_near_blocks * pool_block_entries)                                \
-    X(pool_far, cell<abi::access_entry>, far, (s.pool_blocks - s.pool_near_blocks) * pool_block_entries)                \
     X(pool_free_count, u32, near, 1)                                                                                    \
-    X(free_slots, u32, near, s.groups()) /* a bit a slot; the lowest is taken first, so that live slots lie close */    \
+    X(free_slots, u32, near, s.groups()) /* a bit a slot; the lowest is taken first */                                  \
     X(types, abi::task_type, near, s.types)                                                                             \
-    X(accesses, cell<abi::access_entry>, near, inline_accesses * s.window) /* [access][slot] */                         \
+    X(pool_next, cell<u32>, near, s.pool_blocks)    /* block index or no_block */                                       \
+    X(pool_tags, cell<u32>, near, s.pool_blocks)    /* see pool_tag */                                                  \
+    X(pool_near, cell<table_entry>, near, s.pool_near_blocks * pool_block_entries)                                \
+    X(pool_far, cell<table_entry>, far, (s.pool_blocks - s.pool_near_blocks) * pool_block_entries)                \
+    X(pool_shapes, cell<u64>, far, s.pool_blocks * pool_block_entries) /* of rectangles only */                         \
     X(task_id, cell<u64>, near, s.window)     /* ring << 56 | position */                                               \
-    X(type, cell<u32>, near, s.window)                                                                                 \
-    X(blocks, cell<u32>, near, s.window)                                                                                \
-    X(counts, cell<u32>, near, s.window)      /* entries | flags << 16 */                                               \
+    X(heads, cell<task_head>, near, s.window)                                                                           \
     X(first_block, cell<u32>, near, s.window) /* pool block or no_block */                                              \
+    X(live, u32, near, s.pool_words())   /* a bit an access: in use and not yet superseded */                           \
+    X(exposed, u32, near, s.groups())    /* a bit a slot: admitted, not finished, not hidden by a whole-memory task */  \
+    X(orders, u32, near, 4)              /* to the crew's other teams: slot or leave, words of live in use, row */      \
+    X(notices, retired_entry, near, notices_max) /* the batch in hand */                                                \
     X(low_water, u64, near, s.rings)                                                                                    \
-    X(marks, u32, near, mark_count * s.groups()) /* [mark][group], a bit a slot; see enum mark */                       \
-    X(found, u32, near, s.groups())     /* predecessors of the task being admitted */                                   \
-    X(live_box, access_box, near, inline_accesses * s.groups()) /* what the live accesses of a word lie within */       \
-    X(pool_live, u32, near, s.pool_blocks)                                                                              \
-    X(successors, u32, rows, s.window * s.groups())                                                                     \
-    X(pending, u32, near, s.window)     /* predecessors not yet retired */                                              \
-    X(next_block, u32, near, s.window)  /* blocks mailed; tickets: 0, or blocks once all are drawn */                   \
-    X(outstanding, u32, near, s.window) /* mails not yet answered */                                                    \
-    X(ready, u32, near, s.queue_slots()) /* ring buffer of ready slots */                                               \
-    X(sent, u32, near, s.workers)       /* mails ever sent */                                                           \
-    X(seen, u32, near, s.workers)       /* completions ever seen */                                                     \
-    X(answered, u32, near, 32 * s.worker_groups()) /* completion words read by the poll in hand */                      \
-    X(changed, u32, near, s.worker_groups())       /* workers that answered since the last poll */                      \
-    X(mailed, u32, near, s.workers * mailbox_depth) /* slot of each mail */                                             \
-    X(batch, u32, near, s.queue_slots()) /* slots completed in this step */                                            \
-    X(counters, u32, near, 16)                                                                                         \
-    X(poison_state, u32, far, poison_words)                                                                            \
-    X(poison_entries, abi::access_entry, far, poison_entries_max)                                                      \
-    X(poison_causes, u32, far, poison_entries_max)                                                                     \
-    X(poison_runs, failed_run, far, failed_runs_max)                                                                   \
-    X(poison_judged, u64, far, s.window)            /* id + 1 of the task that was found free of poison */             \
-    X(poison_cause_of, u32, far, s.window)          /* cause of a cancelled task until it is settled */                \
-    X(poison_outcomes, task_outcome, far, s.window) /* of the tasks of the batch in hand */                            \
+    X(in_flight, u32, near, s.groups())  /* a bit a slot: linked, not complete */                                       \
+    X(awaited, u32, near, s.groups())    /* a bit a slot: its successor row is not empty */                             \
+    X(successors_near, u32, near, s.successors_near() ? s.window * s.groups() : 0)                                      \
+    X(successors_far, u32, far, s.successors_near() ? 0 : s.window * s.groups())                                        \
+    X(pending, u32, near, s.window)      /* predecessors not yet complete | link number << 16 */                                            \
+    X(dealt, u32, near, s.window)        /* blocks mailed */                                                            \
+    X(outstanding, u32, near, s.window)  /* see scheduler */                                                            \
+    X(sent, u32, near, 32 * s.worker_groups()) /* mails ever sent to a worker: between launches, else in registers */   \
+    X(batch, u32, near, s.queue_slots()) /* slots completed in this step */                                             \
+    X(counters, u32, near, 16)                                                                                          \
+    X(poison_state, u32, far, poison_words)                                                                             \
+    X(poison_entries, abi::access_entry, far, poison_entries_max)                                                       \
+    X(poison_causes, u32, far, poison_entries_max)                                                                      \
+    X(poison_runs, failed_run, far, failed_runs_max)                                                                    \
+    X(poison_judged, u64, far, s.window)            /* id + 1 of the task that was found free of poison */              \
+    X(poison_cause_of, u32, far, s.window)          /* cause of a cancelled task until it is settled */                 \
+    X(poison_outcomes, task_outcome, far, s.window) /* of a settled task, until the notifier has read it */             \
     X(poison_pending, u32, far, s.queue_slots())    /* cancelled, to be completed by the next step */
 
-/// What some accesses lie within: a half-open range of addresses for the reads, one for the writes. Only ever too large.
-struct access_box {
-    u64 read_lo, read_hi; ///< lo >= hi: none
-    u64 write_lo, write_hi;
-
-    SLIPSTREAM_BOTH static access_box nothing() { return {~u64{0}, 0, ~u64{0}, 0}; }
-    SLIPSTREAM_BOTH void add(const abi::access_entry& e)
-    {
-        const u64 lo = e.begin();
-        const u64 hi = e.end();
-        if (e.reads()) {
-            read_lo = lo < read_lo ? lo : read_lo;
-            read_hi = hi > read_hi ? hi : read_hi;
-        }
-        if (e.writes()) {
-            write_lo = lo < write_lo ? lo : write_lo;
-            write_hi = hi > write_hi ? hi : write_hi;
-        }
-    }
-    /// Could an access in `next` have to wait for one in here? Writes against reads and writes, reads against writes.
-    SLIPSTREAM_BOTH bool may_conflict(const access_box& next) const
-    {
-        return (write_lo < next.write_hi && next.write_lo < write_hi) || (read_lo < next.write_hi && next.write_lo < read_hi)
-            || (write_lo < next.read_hi && next.read_lo < write_hi);
-    }
-};
-
-/// What the window knows of a slot, a bit each. The bits of one slot are changed by one lane a mark.
-enum mark : u32 {
-    mark_in_flight, ///< admitted, not retired
-    mark_exposed,   ///< in flight and not covered by a later whole-memory task
-    mark_whole,     ///< whole-memory tasks among the exposed
-    mark_awaited,   ///< some task waits for it: its successor row is not empty
-    mark_live,      ///< inline access 0 is in use and not yet superseded; three more follow
-    mark_count = mark_live + inline_accesses
-};
-
-inline constexpr u32 staged_slots = 8; ///< ring slots fetched at a time: one chunk a lane of a warp
+inline constexpr u32 staged_slots = abi::message_plain_slots; ///< ring slots fetched at a time: one chunk a lane of a warp
 inline constexpr u32 staged_rings = 4; ///< rings fetched in one go
+
+/// Where a role stands, for the role behind it: stopped by a park, or dry (nothing will come any more).
+enum class feed_phase : u32 { running = 0, stopped = 1, dry = 2 };
 
 /// Byte offsets of the control block's fields in fast or device memory; computed once on the host.
 struct control_offsets {
@@ -352,12 +414,12 @@ struct control_state {
 #undef SLIPSTREAM_POINTER
     u32 queue_slots;
     u32 pool_near_blocks;
+    bool rows_near;
 
     /// Points the fields into memory blocks laid out by measure().
     SLIPSTREAM_BOTH control_state(const sizes& s, const control_offsets& o, unsigned char* near_base, unsigned char* far_base)
-        : queue_slots(s.queue_slots()), pool_near_blocks(s.pool_near_blocks)
+        : queue_slots(s.queue_slots()), pool_near_blocks(s.pool_near_blocks), rows_near(s.successors_near())
     {
-        unsigned char* const rows_base = s.successors_near() ? near_base : far_base;
 #define SLIPSTREAM_ATTACH(name, type, place, count) name = reinterpret_cast<type*>(place##_base + o.name);
         SLIPSTREAM_CONTROL_FIELDS(SLIPSTREAM_ATTACH)
 #undef SLIPSTREAM_ATTACH
@@ -365,7 +427,7 @@ struct control_state {
 
     /// Takes each field from an allocator with take<T>(count): what the model platform uses, whose words are objects.
     template <class Allocator>
-    control_state(const sizes& s, Allocator& memory) : queue_slots(s.queue_slots()), pool_near_blocks(s.pool_near_blocks)
+    control_state(const sizes& s, Allocator& memory) : queue_slots(s.queue_slots()), pool_near_blocks(s.pool_near_blocks), rows_near(s.successors_near())
     {
 #define SLIPSTREAM_TAKE(name, type, place, count) name = memory.template take<type>(count);
         SLIPSTREAM_CONTROL_FIELDS(SLIPSTREAM_TAKE)
@@ -377,7 +439,6 @@ struct control_state {
         control_offsets o{};
         u32 near = 0;
         u32 far = 0;
-        u32& rows = s.successors_near() ? near : far;
 #define SLIPSTREAM_MEASURE(name, type, place, count)                                                                   \
     place = (place + 15) / 16 * 16;                                                                                    \
     o.name = place;                                                                                                    \
@@ -389,28 +450,44 @@ struct control_state {
         return o;
     }
 
-    /// The 32 accesses of a pool block.
-    SLIPSTREAM_BOTH cell<abi::access_entry>* pool_entries(u32 block) const
+    // Near or far is asked at each access: a pointer to either would be generic, and generic loads are slower than both.
+    /// Access `at` of a pool block.
+    SLIPSTREAM_BOTH table_entry pool_entry(u32 block, u32 at) const
     {
-        return block < pool_near_blocks ? pool_near + block * pool_block_entries
-                                        : pool_far + (block - pool_near_blocks) * pool_block_entries;
+        if (block < pool_near_blocks) return P::get(pool_near[block * pool_block_entries + at]);
+        return P::get(pool_far[(block - pool_near_blocks) * pool_block_entries + at]);
+    }
+    SLIPSTREAM_BOTH void set_pool_entry(u32 block, u32 at, const table_entry& entry) const
+    {
+        if (block < pool_near_blocks) P::set(pool_near[block * pool_block_entries + at], entry);
+        else P::set(pool_far[(block - pool_near_blocks) * pool_block_entries + at], entry);
+    }
+    /// Access `k` of the 32 that share word `w` of the live bits.
+    SLIPSTREAM_BOTH table_entry word_entry(u32 w, u32 k) const
+    {
+        return pool_entry(w * pool_word_blocks + k / pool_block_entries, k % pool_block_entries);
+    }
+    SLIPSTREAM_BOTH u32 successor_word(u32 i) const { return rows_near ? successors_near[i] : successors_far[i]; }
+    SLIPSTREAM_BOTH void set_successor_word(u32 i, u32 bits) const
+    {
+        if (rows_near) successors_near[i] = bits;
+        else successors_far[i] = bits;
     }
 
     SLIPSTREAM_BOTH queue_storage<P, u32> free_queue() const { return {free_tail, free_head, free_entries, queue_slots}; }
     SLIPSTREAM_BOTH queue_storage<P, u32> decoded_queue() const { return {decoded_tail, decoded_head, decoded_entries, queue_slots}; }
-    SLIPSTREAM_BOTH queue_storage<P, retired_entry> retired_queue() const
-    {
-        return {retired_tail, retired_head, retired_entries, queue_slots};
-    }
+    SLIPSTREAM_BOTH queue_storage<P, u32> admitted_queue() const { return {admitted_tail, admitted_head, admitted_entries, admitted_max}; }
+    SLIPSTREAM_BOTH queue_storage<P, u32> completed_queue() const { return {completed_tail, completed_head, completed_entries, queue_slots}; }
+    SLIPSTREAM_BOTH queue_storage<P, ready_entry> ready_queue() const { return {ready_tail, ready_head, ready_entries, queue_slots}; }
+    SLIPSTREAM_BOTH queue_storage<P, u32> finished_queue() const { return {finished_tail, finished_head, finished_entries, queue_slots}; }
+    SLIPSTREAM_BOTH queue_storage<P, u32> retired_queue() const { return {retired_tail, retired_head, retired_entries, queue_slots}; }
 };
 
-/// Scheduler variables that must survive a park.
+/// Variables of the roles that must survive a park.
 enum scheduler_counter : u32 {
-    saved_ready_head, ///< ring buffer positions, wrapping
-    saved_ready_tail,
-    saved_in_flight,
-    saved_whole,      ///< exposed whole-memory tasks: at most one
-    saved_pool_live,  ///< pool blocks with live accesses
+    saved_in_flight,  ///< tasks linked and not complete (linker)
+    saved_whole,      ///< slot + 1 of the exposed whole-memory task, 0: none (admission)
+    saved_live_words, ///< words of `live` ever used (admission)
     failures_seen,    ///< some body has failed since the engine was made
     poison_active,    ///< a task has failed or was cancelled since the last clear_failure
     cancelled_pending, ///< entries of poison_pending

@@ -1,7 +1,6 @@
 // The persistent megakernel: one control block (block 0) and workers (all others), one CTA shape for all.
 //
-// Control block: warp 0 schedules, warp 1 ingests, warp 2 notifies; the other warps wait at the closing barrier. Its state is
-// copied from device memory into shared memory at launch and back at park.
+// Control block: warp 0 schedules, warp 1 ingests, warp 2 notifies, warp 3 links, warps 4 to 7 admit. Its state is copied from device memory into shared memory at launch and back at park.
 // Workers: thread 0 talks to the mailbox, all threads run bodies. Bodies are dispatched by a switch over a compile-time list,
 // in one translation unit: function pointers would make ptxas spill and ignore setmaxnreg.
 #pragma once
@@ -98,11 +97,12 @@ __device__ inline void copy_words(void* to, const void* from, u32 bytes)
 extern __shared__ __align__(16) unsigned char dynamic_shared[];
 
 // One function a role, not inlined: each gets registers of its own, and none of them costs the bodies any.
+template <u32 Groups>
 __device__ __forceinline__ void run_scheduler(const kernel_arguments<cuda_platform>& args)
 {
     const control_state<cuda_platform> state(args.memory.n, args.offsets, dynamic_shared, args.far);
     cuda_platform::team team;
-    scheduler_role<cuda_platform> role(args.memory, state);
+    scheduler_role<cuda_platform, Groups> role(args.memory, state);
     run_role<cuda_platform>(role, team);
 }
 
@@ -114,6 +114,26 @@ __device__ __forceinline__ void run_ingest(const kernel_arguments<cuda_platform>
     run_role<cuda_platform>(role, team);
 }
 
+__device__ __forceinline__ void run_linker(const kernel_arguments<cuda_platform>& args)
+{
+    const control_state<cuda_platform> state(args.memory.n, args.offsets, dynamic_shared, args.far);
+    cuda_platform::team team;
+    linker_role<cuda_platform> role(args.memory, state);
+    run_role<cuda_platform>(role, team);
+}
+
+__device__ __forceinline__ void run_admission(const kernel_arguments<cuda_platform>& args)
+{
+    const control_state<cuda_platform> state(args.memory.n, args.offsets, dynamic_shared, args.far);
+    cuda_platform::crew crew;
+    if (crew.index() != 0) {
+        admission<cuda_platform>::assist(args.memory, state, crew);
+        return;
+    }
+    admission_role<cuda_platform> role(args.memory, state);
+    run_role<cuda_platform>(role, crew);
+}
+
 __device__ __forceinline__ void run_notifier(const kernel_arguments<cuda_platform>& args)
 {
     const control_state<cuda_platform> state(args.memory.n, args.offsets, dynamic_shared, args.far);
@@ -122,7 +142,8 @@ __device__ __forceinline__ void run_notifier(const kernel_arguments<cuda_platfor
     run_role<cuda_platform>(role, team);
 }
 
-__device__ inline void run_control(const kernel_arguments<cuda_platform>& args)
+template <u32 Groups>
+__device__ __forceinline__ void run_control(const kernel_arguments<cuda_platform>& args)
 {
     copy_words(dynamic_shared, args.near_saved, args.offsets.near_bytes);
     __syncthreads();
@@ -130,10 +151,11 @@ __device__ inline void run_control(const kernel_arguments<cuda_platform>& args)
         reset_phases<cuda_platform>(args.memory, {args.memory.n, args.offsets, dynamic_shared, args.far});
     __syncthreads();
     switch (threadIdx.x / 32) {
-    case 0: run_scheduler(args); break;
+    case 0: run_scheduler<Groups>(args); break;
     case 1: run_ingest(args); break;
     case 2: run_notifier(args); break;
-    default: break;
+    case 3: run_linker(args); break;
+    default: run_admission(args); break;
     }
     __syncthreads();
     copy_words(args.near_saved, dynamic_shared, args.offsets.near_bytes);
@@ -143,9 +165,9 @@ __device__ inline void run_control(const kernel_arguments<cuda_platform>& args)
 template <class List, u32 Threads, u32 PerSm>
 __global__ void __launch_bounds__(Threads, PerSm) megakernel(const __grid_constant__ kernel_arguments<cuda_platform> args)
 {
-    static_assert(Threads >= 96 && Threads % 32 == 0, "the control block needs three warps");
+    static_assert(Threads == 256, "the control block is made of eight warps");
     if (blockIdx.x == 0)
-        run_control(args);
+        run_control<PerSm * cuda_workers_per_sm_step / 32>(args);
     else
         run_worker<List, Threads>(args, dynamic_shared);
 }

@@ -7,12 +7,13 @@
 // Releases to the host are batched: one system-scope fence for all entries of a round, then relaxed stores.
 //
 // OWNERS  this role alone writes complete bits, low_water, heartbeat, stop, request.
-// EDGES   A6 (retired entry) -> R7_fence (acq_rel, system) -> R7_complete, R7_low_water (relaxed behind the fence)
+// EDGES   A6 (retired slot) -> R11 (the slot goes on to admission, nothing of it is read any more)
+//         A6 -> R7_fence (acq_rel, system) -> R7_complete, R7_low_water (relaxed behind the fence)
 //         R7_failure (relaxed, before the fence): whoever sees a task complete sees its failure record
-//         A12 (failures_read, acquire): the host has read the record that lies where the next one goes
+//         A18 (failures_read, acquire): the host has read the record that lies where the next one goes
 //         A8 (command, acquire at system scope) -> R9 (request): what was published before `drain` is seen by ingest
 #pragma once
-#include "device/scheduler.hpp"
+#include "device/layout.hpp"
 
 namespace slipstream::device {
 
@@ -28,7 +29,7 @@ public:
     using team_type = typename P::team;
 
     SLIPSTREAM_BOTH notifier(const engine_memory<P>& memory, const control_state<P>& state, u64 residency_ns)
-        : m_(memory), s_(state), retired_(state.retired_queue()), leave_ns_(P::clock_ns() + residency_ns)
+        : m_(memory), s_(state), retired_(state.retired_queue()), finished_(state.finished_queue()), leave_ns_(P::clock_ns() + residency_ns)
     {
     }
 
@@ -42,13 +43,12 @@ public:
     }
 
 private:
-    static constexpr u32 batch = 32;
-
     SLIPSTREAM_BOTH bool publish(team_type& team)
     {
         const u32 available = retired_.available(team);
         if (available == 0) return false;
-        const u32 count = available < batch ? available : batch;
+        const u32 count = available < notices_max ? available : notices_max;
+        take(team, count);
         u32 rings = 0;
         report_failures(team, count);
         if (team.leader()) P::fence(edge::R7_complete_fence, order::acq_rel, scope::system);
@@ -61,8 +61,9 @@ private:
             m_.complete_mirror[open] = word;
             P::store(edge::R7_complete, m_.complete_bits[open], word, order::relaxed, scope::system);
         };
+        SLIPSTREAM_ONE_COPY
         for (u32 i = 0; i < count; ++i) {
-            const retired_entry entry = retired_.pop();
+            const retired_entry entry = s_.notices[i];
             const u32 ring = static_cast<u32>(entry.ring);
             rings |= 1u << ring;
             const u32 at = static_cast<u32>(entry.position % completion_span);
@@ -77,17 +78,37 @@ private:
         }
         close();
         team.sync();
-        retired_.release(team);
+        SLIPSTREAM_ONE_COPY
         for (u32 bits = rings; bits; bits &= bits - 1) advance(team, lowest_bit(bits));
         return true;
+    }
+
+    /// Notes what the host is to be told of the next `count` retired tasks, and gives their slots on to admission.
+    SLIPSTREAM_BOTH void take(team_type& team, u32 count)
+    {
+        team.each32([&](u32 k) {
+            if (k >= count) return;
+            const u32 entry = retired_.peek(k);
+            const u32 slot = entry & ~retired_look;
+            const u64 id = P::get(s_.task_id[slot]);
+            const task_outcome outcome = (entry & retired_look) != 0 ? s_.poison_outcomes[slot] : task_outcome{0, 0};
+            s_.notices[k] = {id & ((u64{1} << 56) - 1), id >> 56, outcome.status, outcome.failure};
+            finished_.put_ahead(k, slot);
+        });
+        retired_.skip(count);
+        retired_.release(team);
+        finished_.advance(count); // never full: it has room for every slot
+        finished_.publish(team);
+        team.sync();
     }
 
     /// Failure records go out before the fence, so that a host that sees a task complete also sees how.
     SLIPSTREAM_BOTH void report_failures(team_type& team, u32 count)
     {
         if (!team.leader()) return;
+        SLIPSTREAM_ONE_COPY
         for (u32 i = 0; i < count; ++i) {
-            const retired_entry entry = retired_.peek(i);
+            const retired_entry entry = s_.notices[i];
             if (entry.failure == 0) continue;
             const u32 n = entry.failure & ~outcome_cancelled;
             if (!room_for_failure(n)) return; // aborted: nothing is kept
@@ -103,7 +124,7 @@ private:
     SLIPSTREAM_BOTH bool room_for_failure(u32 n)
     {
         for (u32 attempt = 0; n - failures_read_ > failures_kept; ++attempt) {
-            failures_read_ = P::load(edge::A12_failures_read, m_.page->failures_read, order::acquire, scope::system);
+            failures_read_ = P::load(edge::A18_failures_read, m_.page->failures_read, order::acquire, scope::system);
             if (n - failures_read_ <= failures_kept) break;
             if (P::load(edge::A8_command, m_.page->command_word, order::acquire, scope::system) == static_cast<u32>(command::abort))
                 return false;
@@ -160,7 +181,8 @@ private:
 
     const engine_memory<P>& m_;
     const control_state<P>& s_;
-    queue_consumer<P, retired_entry, edge::A6_retired, edge::R6_notified> retired_;
+    queue_consumer<P, u32, edge::A6_retired, edge::R6_notified> retired_;
+    queue_producer<P, u32, edge::R11_finished, edge::A11_taken> finished_;
     u64 leave_ns_;
     u32 rounds_ = 0;
     u32 beats_ = 0;

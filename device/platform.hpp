@@ -9,21 +9,32 @@
 //   P::load / P::store of a chunk_word      one 16-byte access, never torn
 //   P::fence(edge, order, scope)            acquire, release or acq_rel
 //   P::get(cell) / P::set(cell, value)      plain access: must be ordered by an edge (the model reports a race if not)
+//   P::worker_groups                     groups of 32 workers the scheduler keeps in its lanes' registers
+//   P::wait_for_table                    looks the scheduler gives the linker, where they run side by side
 //   P::look_around, P::look_for_abort    rounds between two looks at what rarely changes (command word; stop word): looking costs
 //                                        a bus round trip on the GPU, nothing in the model
+//   P::look_at_request, P::look_at_rings ... at the other roles' phases; at the other rings while one is busy
 //   P::pause(attempt)                       one step of a wait strategy; every loop around it has a stop check
 //   P::clock_ns()                           monotonic nanoseconds
-//   P::team                                 the lanes that run one role together (below)
+//   P::team, P::lane_array, P::crew         the lanes that run one role together (below)
 //
 // A team runs its role in single-program fashion: all lanes execute the same control flow, values that steer it are equal
 // on all lanes. Loops over data are written `for (i = rank; i < n; i += size)`. Collective operations:
 //   a team is default constructible
 //   rank() size() leader()
 //   sync()                  lanes wait for each other; writes before it are visible to the team after it
+//   each32(act)             act(k), k = 0..31, each on the lane that has item k; no collective
 //   mask32(pred)            bit k = pred(k), k = 0..31, the same mask on every lane; a collective, implies sync()
-//   masks32<N>(load, pred)  N such masks, for items 32*n + k, with all loads issued before the first is looked at
-//   broadcast(value)        the leader's value on every lane
+//   masks32<N>(load, pred)  N such masks, of pred(n, k, load(n, k)), with all loads issued before the first is looked at
+//   each_hit(mask, pred, hit)  hit(j, k) for each j in mask and k = 0..31 with pred(j, k); lanes do their own hits, implies sync()
+//   broadcast(value)        the leader's value on every lane; from_lane(array, k): item k of a lane_array<u32, 1>
 //   any(pred), reduce_min(value), reduce_add(value)
+// Not collective, by any lane, on memory that this team (crew) alone uses: add(word, value), which returns the value before,
+// set_bits(word, bits) and clear_bits(word, bits): lanes may meet on one word.
+//
+// A lane_array<T, N> holds N x 32 values; at(n, k) is touched by the lane that has item k in mask32 alone: a register there.
+//
+// A crew is several teams that work on one task together: teams(), index() and team() of the caller, sync() of all lanes of all.
 #pragma once
 #include "device/edge.hpp"
 #include <slipstream/abi/word.hpp>

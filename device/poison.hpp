@@ -36,37 +36,35 @@ struct poison_tables {
     u32* batch;
     u32* counters;
     task_record<P>* records;
-    cell<abi::access_entry>* accesses;
-    cell<abi::access_entry>* pool_near;
-    cell<abi::access_entry>* pool_far;
+    cell<table_entry>* pool_near;
+    cell<table_entry>* pool_far;
+    cell<u64>* pool_shapes;
     cell<u32>* pool_next;
+    cell<u32>* pool_tags;
     cell<u32>* first_block;
-    cell<u32>* counts;
+    cell<task_head>* heads;
     cell<u64>* task_id;
-    u32 window;
     u32 pool_near_blocks;
 
     /// visit(entry) for each entry of a task; the same on all lanes.
     template <class Visit>
     SLIPSTREAM_BOTH void for_each_entry(u32 slot, Visit visit) const
     {
-        const u32 count = P::get(counts[slot]) & 0xffff;
-        u32 block = no_block;
         SLIPSTREAM_ONE_COPY
-        for (u32 e = 0; e < count; ++e) {
-            if (e < inline_accesses) {
-                visit(P::get(accesses[e * window + slot]));
-                continue;
+        for (u32 block = P::get(first_block[slot]); block != no_block; block = P::get(pool_next[block])) {
+            const pool_tag tag{P::get(pool_tags[block])};
+            SLIPSTREAM_ONE_COPY
+            for (u32 at = 0; at < pool_block_entries; ++at) {
+                if (!((tag.memory() | tag.after()) >> at & 1)) continue;
+                const u32 i = block * pool_block_entries + at;
+                const table_entry entry = block < pool_near_blocks ? P::get(pool_near[i])
+                                                                   : P::get(pool_far[i - pool_near_blocks * pool_block_entries]);
+                visit(entry.access(entry.is_rect() ? P::get(pool_shapes[i]) : 0));
             }
-            const u32 at = (e - inline_accesses) % pool_block_entries;
-            if (at == 0) block = e == inline_accesses ? P::get(first_block[slot]) : P::get(pool_next[block]);
-            auto* const held = block < pool_near_blocks ? pool_near + block * pool_block_entries
-                                                        : pool_far + (block - pool_near_blocks) * pool_block_entries;
-            visit(P::get(held[at]));
         }
     }
 
-    SLIPSTREAM_BOTH bool flagged(u32 slot, u32 flag) const { return (P::get(counts[slot]) >> 16 & flag) != 0; }
+    SLIPSTREAM_BOTH bool flagged(u32 slot, u32 flag) const { return (P::get(heads[slot]).entries_and_flags >> 16 & flag) != 0; }
 
     /// The oldest cause for which the task has to be cancelled; no_cause: none.
     SLIPSTREAM_BOTH u32 find_cause(team_type& team, u32 slot) const
@@ -304,8 +302,8 @@ private:
     {
         return {s_.poison_state,   s_.poison_entries, s_.poison_causes, s_.poison_runs, s_.poison_judged,
                 s_.poison_cause_of, s_.poison_outcomes, s_.poison_pending, s_.batch,      s_.counters,
-                m_.records,        s_.accesses,       s_.pool_near,     s_.pool_far,    s_.pool_next,
-                s_.first_block,    s_.counts,         s_.task_id,       m_.n.window,    s_.pool_near_blocks};
+                m_.records,        s_.pool_near,      s_.pool_far,      s_.pool_shapes, s_.pool_next,
+                s_.pool_tags,      s_.first_block,    s_.heads,         s_.task_id,     s_.pool_near_blocks};
     }
     SLIPSTREAM_BOTH_RARE static bool judge(const poison_tables<P> t, team_type team, u32 slot) { return t.judge(team, slot); }
     SLIPSTREAM_BOTH_RARE static u32 collect_out(const poison_tables<P> t, team_type team, u32 completed)

@@ -36,6 +36,9 @@ public:
         return q_.capacity - (tail_ - head_seen_);
     }
 
+    /// Counts entries put so far; wraps.
+    SLIPSTREAM_BOTH u32 position() const { return tail_; }
+
     /// Writes an entry without showing it. There must be room. All lanes call it; the leader writes.
     SLIPSTREAM_BOTH void put(typename P::team& team, const T& value)
     {
@@ -60,6 +63,14 @@ public:
     {
         put(team, value);
         publish(team);
+    }
+
+    /// Has the consumer given everything back that was published?
+    SLIPSTREAM_BOTH bool drained(typename P::team& team)
+    {
+        head_seen_ = team.broadcast(team.leader() ? P::load(APush, *q_.head, order::acquire, scope::block) : 0u);
+        team.sync();
+        return head_seen_ == tail_;
     }
 
 private:
@@ -87,6 +98,21 @@ public:
         }
         return tail_seen_ - head_;
     }
+
+    /// Looks at the producer's counter now. True when something came since the last look.
+    SLIPSTREAM_BOTH bool look(typename P::team& team)
+    {
+        const u32 before = tail_seen_;
+        tail_seen_ = team.broadcast(team.leader() ? P::load(APop, *q_.tail, order::acquire, scope::block) : 0u);
+        team.sync();
+        return tail_seen_ != before;
+    }
+
+    /// Entries that may be read, by the last look.
+    SLIPSTREAM_BOTH u32 known() const { return tail_seen_ - head_; }
+
+    /// Counts entries popped so far; wraps.
+    SLIPSTREAM_BOTH u32 position() const { return head_; }
 
     /// The next entry; available() must be positive. The entry stays the consumer's until release().
     SLIPSTREAM_BOTH T pop()

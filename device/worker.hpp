@@ -40,7 +40,7 @@ public:
     /// The next mail, or a leaving one when the engine is aborted. Waits; bounded by the stop word.
     SLIPSTREAM_BOTH mail wait()
     {
-        const u32 expected = ((done_ >> 1) + 1) & 0x7fffffffu;
+        const u32 expected = tag_of(done_word{done_}.count() + 1);
         for (u32 attempt = 0;; ++attempt) {
             // A worker that has its SM to itself polls with acquire loads: emptying an idle SM's L1 costs nothing, and the
             // fence (300 ns with its wait for outstanding stores) is off the critical path. Others poll relaxed.
@@ -48,7 +48,7 @@ public:
             const auto& box = m_.mailboxes[worker_].mail[expected % mailbox_depth];
             const mail letter = mail::decode(lone ? P::load(edge::A4_mail, box, order::acquire, scope::device)
                                                   : P::load(edge::A4_mail, box, order::relaxed, scope::device));
-            if (letter.tag == (mail::number_bit | expected)) {
+            if (letter.tag == expected) {
                 if (!lone) P::fence(edge::A4_mail_fence, order::acquire, scope::device);
                 return letter;
             }
@@ -68,7 +68,9 @@ public:
         if (P::load(edge::P1_stop, *m_.stop, order::relaxed, scope::device) != static_cast<u32>(stop_level::none))
             return blocks;
         // The counter stays below 2^32: blocks <= 2^31 and every worker overshoots once, by at most one chunk.
-        return P::fetch_add(edge::P0_ticket, record.next_block, chunk, order::relaxed, scope::device);
+        const u32 first = P::fetch_add(edge::P0_ticket, record.next_block, chunk, order::relaxed, scope::device);
+        if (first >= blocks) drawn_ = done_word::drawn_bit;
+        return first;
     }
 
     /// Blocks drawn at a time: enough to hide the counter's round trip, few enough to share the end fairly.
@@ -104,13 +106,14 @@ public:
     SLIPSTREAM_BOTH void fail(task_record<P>& record, u32 code)
     {
         P::store(edge::P4_status, record.status, code, order::relaxed, scope::device);
-        failed_ = done_failed_bit;
+        failed_ = done_word::failed_bit;
     }
 
     /// Answers the mail: everything the block wrote is released.
     SLIPSTREAM_BOTH void answer(const mail& letter)
     {
-        done_ = letter.tag << 1 | (done_ & done_failed_bit) | failed_;
+        done_ = done_word::make(letter.tag, (done_ & done_word::failed_bit) | failed_ | drawn_);
+        drawn_ = 0;
         P::store(edge::R5_done, m_.done[worker_], done_, order::release, scope::device);
     }
 
@@ -118,7 +121,7 @@ public:
     SLIPSTREAM_BOTH void leave(const mail& letter)
     {
         if (letter.tag == 0) return; // aborted: nothing is kept
-        done_ = letter.tag << 1 | (done_ & done_failed_bit);
+        done_ = done_word::make(letter.tag, done_ & done_word::failed_bit);
         // Relaxed: nobody awaits it; the kernel's end publishes it.
         P::store(edge::P5_self, m_.done[worker_], done_, order::relaxed, scope::device);
     }
@@ -129,6 +132,7 @@ private:
     u32 sm_;
     u32 done_;
     u32 failed_ = 0;
+    u32 drawn_ = 0; ///< drawn_bit: the mail in hand is a ticket mail and no ticket is left
     u32 logged_ = ~0u;
 };
 

@@ -47,7 +47,7 @@ void failure_book::read_locked()
         read_.store(++read, std::memory_order_release);
     }
     if (read != before)
-        P::store(edge::R12_failures_read, page_->failures_read, read, order::release, scope::system);
+        P::store(edge::R18_failures_read, page_->failures_read, read, order::release, scope::system);
 }
 
 } // namespace slipstream::host

@@ -21,8 +21,8 @@ public:
     {
         const u32 cores = std::max(1u, std::thread::hardware_concurrency());
         workers_ = configuration.host_workers ? configuration.host_workers : std::clamp(cores, 2u, 8u);
-        if (workers_ > 1024)
-            throw config_error("host_workers = " + std::to_string(workers_) + ": at most 1024");
+        if (workers_ > 32 * P::worker_groups)
+            throw config_error("host_workers = " + std::to_string(workers_) + ": at most " + std::to_string(32 * P::worker_groups));
         for (u32 t = 0; t < image.types; ++t) shared_bytes_ = std::max(shared_bytes_, image.shared_bytes[t]);
     }
 
@@ -80,22 +80,28 @@ private:
         threads_.clear();
     }
 
-    /// The three roles take turns on one thread.
+    /// The five roles take turns on one thread.
     void control()
     {
         P::team team;
         device::ingest_role<P> ingest(arguments_.memory, *state_);
+        P::crew crew;
+        device::admission_role<P> admission(arguments_.memory, *state_);
+        device::linker_role<P> linker(arguments_.memory, *state_);
         device::scheduler_role<P> scheduler(arguments_.memory, *state_);
         device::notifier_role<P> notifier(arguments_.memory, *state_, arguments_.residency_ns);
         using device::round_result;
-        round_result i = round_result::idle, s = round_result::idle, n = round_result::idle;
+        round_result i = round_result::idle, a = round_result::idle, l = round_result::idle,
+                     s = round_result::idle, n = round_result::idle;
         for (u32 attempt = 0; n != round_result::finished;) {
             if (i != round_result::finished) i = ingest.round(team);
+            if (a != round_result::finished) a = admission.round(crew);
+            if (l != round_result::finished) l = linker.round(team);
             if (s != round_result::finished) s = scheduler.round(team);
-            // Until its queue is empty: on this thread nobody else empties it while the scheduler waits for room.
+            // Until its queue is empty: slots come round sooner.
             bool notified = false;
             while ((n = notifier.round(team)) == round_result::busy) notified = true;
-            const bool busy = notified || i == round_result::busy || s == round_result::busy;
+            const bool busy = notified || i == round_result::busy || a == round_result::busy || l == round_result::busy || s == round_result::busy;
             attempt = busy ? 0 : attempt + 1;
             if (attempt) P::pause(attempt);
         }

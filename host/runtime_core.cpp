@@ -100,15 +100,15 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     // A ring that waits at its gate holds the pool blocks of one message; one message more than all rings can hold in that way
     // must fit, or nobody could go on.
     const u32 blocks_per_message = (config_.accesses_max + abi::task_members_max + device::pool_block_entries - 1) / device::pool_block_entries;
-    n.pool_blocks = (n.rings + 1) * blocks_per_message + n.window;
-
+    constexpr u32 word = device::pool_word_blocks;
+    n.pool_blocks = ((n.rings + 1) * blocks_per_message + n.window + word - 1) / word * word;
 
     // As much of the pool in fast memory as fits beside the rest: a look at it costs 30 cycles there, 300 in device memory.
     device::control_offsets offsets = device::control_state<P>::measure(n);
-    constexpr u32 block_bytes = device::pool_block_entries * sizeof(abi::access_entry);
-    if (offsets.near_bytes + block_bytes < backend_->near_bytes_max()) {
+    constexpr u32 word_bytes = 32 * sizeof(abi::access_entry);
+    if (offsets.near_bytes + 2 * word_bytes <= backend_->near_bytes_max()) {
         n.pool_near_blocks = static_cast<u32>(
-            std::min<u64>(n.pool_blocks, (backend_->near_bytes_max() - offsets.near_bytes) / block_bytes - 1));
+            std::min<u64>(n.pool_blocks / word, (backend_->near_bytes_max() - offsets.near_bytes) / word_bytes - 1) * word);
         offsets = device::control_state<P>::measure(n);
     }
     if (offsets.near_bytes > backend_->near_bytes_max())
@@ -244,6 +244,36 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
         if ((layout.rect_mask >> k & 1) && words[layout.member_offset[k] + 4] > 1 && (words[layout.member_offset[k] + 3] & 0xff) != 0)
             throw config_error("the rows of a 2-D member must be shorter than 4 GiB: split it, or use a 1-D member");
 
+    // visit(mode, address, bytes (of a range or of one row), rows, pitch, rect, handle_plus_one) for each access, in wire order.
+    const auto for_each_access = [&](const auto& visit) {
+        for (u32 k = 0; k < layout.members; ++k) {
+            const u32 at = layout.member_offset[k];
+            const u64 address = words[at] | static_cast<u64>(words[at + 1]) << 32;
+            const u64 tail = words[at + 2] | static_cast<u64>(words[at + 3]) << 32;
+            const bool rect = (layout.rect_mask >> k & 1) && words[at + 4] > 1; // one row is a range
+            visit(static_cast<access_mode>(layout.member_mode[k]), address, tail & detail::member_bytes_max, rect ? words[at + 4] : 1,
+                  rect ? words[at + 5] : 0, rect, static_cast<u32>(tail >> detail::member_handle_shift));
+        }
+        if (!extras) return;
+        for (const declared_access& a : options.accesses) {
+            const bool fits = a.rows <= 0xffffffffu && a.pitch <= 0xffffffffu && a.bytes <= 0xffffffffu;
+            if (a.rows > 1 && fits)
+                visit(a.mode, a.address, a.bytes, a.rows, a.pitch, true, a.handle_plus_one);
+            else // a rectangle too large for the wire is declared as its bounding range
+                visit(a.mode, a.address, a.rows > 1 ? (a.rows - 1) * a.pitch + a.bytes : a.bytes, 1, 0, false, a.handle_plus_one);
+        }
+    };
+    // Plain messages are decoded at once; see abi/message.hpp.
+    u32 entry_chunks = after_count + static_cast<u32>(r.joins.size());
+    bool plain = true;
+    u32 run = 0; // handles in the chunk that is being filled
+    for_each_access([&](access_mode, u64, u64 bytes, u64, u64, bool rect, u32 handle_plus_one) {
+        if (handle_plus_one == 0) plain &= !rect && bytes >> 32 == 0;
+        entry_chunks += handle_plus_one == 0 || run == 0;
+        run = handle_plus_one == 0 ? 0 : (run + 1) % 3;
+    });
+    plain &= 1 + entry_chunks + (layout.scalars + 2) / 3 <= abi::slot_chunks * std::min(abi::message_plain_slots, config_.ring_slots);
+
     // Back-pressure: the span of unfinished submissions first, then (for try) the ring.
     const auto in_span = [&] {
         if (r.next < r.low_water_seen + device::completion_span) return true;
@@ -274,7 +304,8 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
     const auto put = [&](const abi::chunk& c) {
         if (ok) ok = r.writer.put(c, wait);
     };
-    put(abi::message_header{options.blocks, type, (whole ? u32{abi::flag_whole_memory} : 0u) | (options.order == ordering::no_access ? u32{abi::flag_no_access} : 0u) | flags, entries, layout.scalars}.encode());
+    put(abi::message_header{options.blocks, type, (whole ? u32{abi::flag_whole_memory} : 0u) | (options.order == ordering::no_access ? u32{abi::flag_no_access} : 0u) | flags, entries, layout.scalars,
+                            plain ? entry_chunks + 1 : 0}.encode());
 
     u32 sent_after = 0;
     for (const task_handle& a : options.after) {
@@ -318,23 +349,7 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
             put(abi::chunk{{abi::encode_first(abi::entry_kind::range, mode, high), static_cast<u32>(address), static_cast<u32>(bytes), 0}});
         }
     };
-    for (u32 k = 0; k < layout.members; ++k) {
-        const u32 at = layout.member_offset[k];
-        const u64 address = words[at] | static_cast<u64>(words[at + 1]) << 32;
-        const u64 tail = words[at + 2] | static_cast<u64>(words[at + 3]) << 32;
-        const bool rect = (layout.rect_mask >> k & 1) && words[at + 4] > 1; // one row is a range
-        put_access(static_cast<access_mode>(layout.member_mode[k]), address, tail & detail::member_bytes_max,
-                   rect ? words[at + 4] : 1, rect ? words[at + 5] : 0, rect,
-                   static_cast<u32>(tail >> detail::member_handle_shift));
-    }
-    if (extras)
-        for (const declared_access& a : options.accesses) {
-            const bool fits = a.rows <= 0xffffffffu && a.pitch <= 0xffffffffu && a.bytes <= 0xffffffffu;
-            if (a.rows > 1 && fits)
-                put_access(a.mode, a.address, a.bytes, a.rows, a.pitch, true, a.handle_plus_one);
-            else // a rectangle too large for the wire is declared as its bounding range
-                put_access(a.mode, a.address, a.rows > 1 ? (a.rows - 1) * a.pitch + a.bytes : a.bytes, 1, 0, false, a.handle_plus_one);
-        }
+    for_each_access(put_access);
     flush_handles();
     for (u32 k = 0; k < layout.scalars; k += 3) {
         abi::chunk c{};

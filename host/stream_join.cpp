@@ -65,13 +65,13 @@ void stream_join::stream_is_done(void* raw)
     const std::unique_ptr<callback_data> data(static_cast<callback_data*>(raw));
     const std::lock_guard lock(data->home->mutex);
     if (data->home->words == nullptr) return;
-    P::store(edge::R10_stream_done, data->home->words[data->point.word], data->point.value, order::release, scope::system);
+    P::store(edge::R16_stream_done, data->home->words[data->point.word], data->point.value, order::release, scope::system);
     data->home->busy[data->point.word] = false;
 }
 
 bool stream_join::raised(const stream_point& point) const
 {
-    const u32 now = P::load(edge::A10_stream_done, join_words_[point.word], order::acquire, scope::system);
+    const u32 now = P::load(edge::A16_stream_done, join_words_[point.word], order::acquire, scope::system);
     return static_cast<std::int32_t>(now - point.value) >= 0;
 }
 
@@ -124,7 +124,7 @@ void stream_join::service(const std::function<bool(task_handle)>& is_retired)
             ++left;
             continue;
         }
-        P::store(edge::R11_stream_released, signal_words_[i], s.value, order::release, scope::system);
+        P::store(edge::R17_stream_released, signal_words_[i], s.value, order::release, scope::system);
         s.raised = true;
     }
     signals_busy_.store(left != 0, std::memory_order_release);

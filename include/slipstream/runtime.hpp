@@ -77,6 +77,8 @@ public:
     /// While paused, and in batch mode until run_batch(), a signalled stream stands still; run_batch() waits for the streams that
     /// its tasks are to follow. Do not synchronise with a stream that waits for a task that has yet to be let run. The
     /// destructor lets every stream go on that still waits.
+    /// Behind a signal launch only kernels that are loaded: CUDA loads a kernel at its first launch and then waits for every stream,
+    /// also for those that wait for tasks. Launch each once before, or set CUDA_MODULE_LOADING=EAGER.
     void after_stream(cuda_stream stream);
     void signal_stream(cuda_stream stream, task_handle handle);
 

@@ -28,8 +28,23 @@ __global__ void copy_now(const u64* x, u64* y, u64 count)
     for (u64 i = threadIdx.x; i < count; i += blockDim.x) y[i] = x[i];
 }
 
+/// Loading a kernel lazily waits for every stream, also for one that waits for a task: each is launched once before.
+void load_kernels()
+{
+    static const bool loaded = [] {
+        slow_set<<<1, 1>>>(nullptr, 0, 0, 0);
+        copy_now<<<1, 1>>>(nullptr, nullptr, 0);
+        return cudaDeviceSynchronize() == cudaSuccess;
+    }();
+    REQUIRE(loaded);
+}
+
 struct stream {
-    stream() { REQUIRE(cudaStreamCreateWithFlags(&raw, cudaStreamNonBlocking) == cudaSuccess); }
+    stream()
+    {
+        load_kernels();
+        REQUIRE(cudaStreamCreateWithFlags(&raw, cudaStreamNonBlocking) == cudaSuccess);
+    }
     ~stream()
     {
         cudaStreamSynchronize(raw);

@@ -15,14 +15,15 @@ void label_cell(u32 cell, const char* name);
 /// bytes: 4, 8 or 16. add returns the value before.
 value atomic(operation op, u32 location, u32 bytes, const value& operand, edge e, order o, scope s);
 void fence(edge e, order o, scope s);
-void cell_access(u32 cell, bool write);
+enum class cell_use : u8 { read, write, update };
+void cell_access(u32 cell, cell_use use);
 void pause();
 u64 clock_ns();
 
 u32 lane_rank();
 u32 lane_count();
-/// Barrier of the lanes of this role; `what` must be the same on all.
-void barrier(const char* what);
+/// Barrier of the lanes of this role; `what` must be the same on all. One that does not order hands no memory over.
+void barrier(const char* what, bool orders = true);
 /// Every lane's value, valid until this lane's next but one collective.
 const u64* gather(const char* what, u64 mine);
 /// The leader's bytes (at most 256) on every lane.

@@ -165,10 +165,10 @@ public:
     memory mem;
     value atomic(engine::operation op, u32 location, u32 bytes, const value& operand, edge e, order o, scope s);
     void fence(edge e, order o, scope s);
-    void cell_access(u32 cell, bool write);
+    void cell_access(u32 cell, engine::cell_use use);
     void pause();
     u64 clock();
-    void barrier(const char* name);
+    void barrier(const char* name, bool orders);
     u32 parity();
     lane* current = nullptr;
     role& own_role() { return *roles_[current->role]; }
@@ -390,18 +390,22 @@ void explorer_engine::fence(edge e, order o, scope s)
     }
 }
 
-void explorer_engine::cell_access(u32 cell, bool write)
+void explorer_engine::cell_access(u32 cell, engine::cell_use use)
 {
+    using engine::cell_use;
     if (abandoning_) return;
     const u32 thread = current ? current->thread : 0;
     const edge last = current ? current->last : edge::count;
-    if (current && write) own_role().wrote = true;
-    if (tracing && current) note("      " + who(thread) + (write ? "  sets " : "  gets ") + cell_name(cell));
-    const race r = write ? mem.cell_write(thread, cell, last) : mem.cell_read(thread, cell, last);
+    if (current && use != cell_use::read) own_role().wrote = true;
+    const char* const verb = use == cell_use::read ? " reads" : use == cell_use::write ? " writes" : " sets bits of";
+    if (tracing && current) note("      " + who(thread) + verb + " " + cell_name(cell));
+    const race r = use == cell_use::read    ? mem.cell_read(thread, cell, last)
+                   : use == cell_use::write ? mem.cell_write(thread, cell, last)
+                                            : mem.cell_update(thread, cell, last);
     if (r.found)
-        throw failed_check{"race on " + cell_name(cell) + ": " + who(thread) + (write ? " writes" : " reads") + " it after "
-                           + name_of(last) + ", unordered with " + who(r.other) + " who "
-                           + (r.other_writes ? "wrote" : "read") + " it after " + name_of(r.other_edge)};
+        throw failed_check{"race on " + cell_name(cell) + ": " + who(thread) + verb + " it after " + name_of(last)
+                           + ", unordered with " + who(r.other) + " who " + (r.other_writes ? "wrote" : "read") + " it after "
+                           + name_of(r.other_edge)};
 }
 
 void explorer_engine::pause()
@@ -423,7 +427,7 @@ u64 explorer_engine::clock()
     return clock_ + ++current->clock_reads; // not a function of what others do: keeps equivalent schedules equal
 }
 
-void explorer_engine::barrier(const char* name)
+void explorer_engine::barrier(const char* name, bool orders)
 {
     if (!current || own_role().lanes.size() == 1) return;
     leave_if_abandoned();
@@ -445,7 +449,7 @@ void explorer_engine::barrier(const char* name)
             throw failed_check{"lanes of " + r.name + " diverge: " + name + " and " + lanes_[i]->barrier};
         threads[count++] = lanes_[i]->thread;
     }
-    mem.barrier(threads, count);
+    if (orders) mem.barrier(threads, count);
     join_clocks(r.lanes.data(), count);
     for (u32 i : r.lanes) {
         lanes_[i]->state = lane_state::pending;
@@ -512,10 +516,14 @@ void explorer_engine::settle_pauses()
                 r.idle_rounds = 0;
             }
             r.cut_on_wake = !r.news && !r.wrote && !r.timed && r.idle_rounds == 0;
+            // A fruitless turn leaves the role as it was, so the next one reads the same words: others do not wake it. (Left in,
+            // a word of a busy turn before that is never read again would stay newer for ever, and cut every execution.)
+            const bool cuts = r.cut_on_wake && how.cut_idle_spins && reduces();
+            if (cuts) std::erase_if(r.watch, [](const watched& w) { return !w.this_turn; });
             bool newer = false;
             for (const watched& w : r.watch) newer |= newer_for(r, w.location);
             if (!newer) continue;
-            if (r.cut_on_wake && how.cut_idle_spins && reduces()) {
+            if (cuts) {
                 cut_idle_ = end_now_ = true;
                 return;
             }
@@ -1094,6 +1102,7 @@ report explore(const options& how, const std::function<void(execution&)>& body)
         }
         if (depth_first && !e.advance()) {
             out.exhausted = true;
+            if (out.executions == 0) out.failure = failure{"every execution was cut: nothing was explored", "", ""};
             break;
         }
         if (out.executions >= how.executions_max) {
@@ -1149,7 +1158,7 @@ value atomic(operation op, u32 location, u32 bytes, const value& operand, edge e
     return the_engine().atomic(op, location, bytes, operand, e, o, s);
 }
 void fence(edge e, order o, scope s) { the_engine().fence(e, o, s); }
-void cell_access(u32 cell, bool write) { the_engine().cell_access(cell, write); }
+void cell_access(u32 cell, cell_use use) { the_engine().cell_access(cell, use); }
 void pause() { the_engine().pause(); }
 u64 clock_ns() { return the_engine().clock(); }
 u32 lane_rank() { return the_engine().current ? the_engine().current->rank : 0; }
@@ -1157,14 +1166,14 @@ u32 lane_count()
 {
     return the_engine().current ? static_cast<u32>(the_engine().own_role().lanes.size()) : 1;
 }
-void barrier(const char* what) { the_engine().barrier(what); }
+void barrier(const char* what, bool orders) { the_engine().barrier(what, orders); }
 
 const u64* gather(const char* what, u64 mine)
 {
     explorer_engine& e = the_engine();
     u64* all = e.own_role().gathered[e.parity()];
     all[e.current->rank] = mine;
-    e.barrier(what);
+    e.barrier(what, true);
     return all;
 }
 
@@ -1174,7 +1183,7 @@ void broadcast(void* bytes, u32 count)
     if (!e.current || e.own_role().lanes.size() == 1) return;
     unsigned char* all = e.own_role().broadcasted[e.parity()];
     if (e.current->rank == 0) std::memcpy(all, bytes, count);
-    e.barrier("broadcast");
+    e.barrier("broadcast", true);
     std::memcpy(bytes, all, count);
 }
 

@@ -449,6 +449,37 @@ TEST_CASE("a deadline passes when everybody waits", "[model][litmus]")
     CHECK(r.exhausted);
 }
 
+TEST_CASE("a word that a waiting loop read before it waited, and never again, cuts no execution", "[model][litmus]")
+{
+    struct handshake {
+        P::word<u32> x, y, started, middle;
+    };
+    const auto wait_for = [](const P::word<u32>& w) {
+        for (u32 n = 0; P::load(A, w, order::acquire, scope::device) == 0;) P::pause(n++);
+    };
+    const report r = run("read once", [wait_for](execution& ex) {
+        auto w = std::make_shared<handshake>();
+        ex.spawn("loop", device_block(0), [w, wait_for] {
+            P::load(A, w->x, order::acquire, scope::device);
+            P::store(R, w->started, 1u, order::release, scope::device);
+            wait_for(w->y); // x becomes newer while it waits
+        });
+        ex.spawn("writer", device_block(1), [w, wait_for] {
+            wait_for(w->started);
+            P::store(R, w->x, 1u, order::release, scope::device);
+            wait_for(w->middle);
+            P::store(R, w->y, 1u, order::release, scope::device);
+        });
+        ex.spawn("middle", device_block(2), [w, wait_for] {
+            wait_for(w->x);
+            P::store(R, w->middle, 1u, order::release, scope::device);
+        });
+    });
+    CHECK(r.exhausted);
+    CHECK(r.executions > 0);
+    CHECK_FALSE(r.failure);
+}
+
 TEST_CASE("a loop that acts on its count of idle turns gets them", "[model][litmus]")
 {
     const report r = run("idle turns", [](execution& ex) {
@@ -635,9 +666,19 @@ TEST_CASE("a team of four computes what one lane computes, and its barrier order
                 check(mask == 0x49249249u, "mask32");
                 u32 masks[2];
                 Q::team::masks32(
-                    masks, [&](u32 i) { return i * i; }, [&](u32 i, u32 v) { return v == i * i && i % 3 == 0; });
+                    masks, [&](u32 n, u32 k) { return n + k; },
+                    [&](u32 n, u32 k, u32 v) { return v == n + k && (32 * n + k) % 3 == 0; });
                 check(masks[0] == 0x49249249u && masks[1] == 0x92492492u, "masks32");
                 const u32 rank = Q::team::rank(), size = Q::team::size();
+                u32 hits = 0;
+                Q::team::each32([&](u32 k) { hits += k; });
+                check(Q::team::reduce_add(hits) == 496, "each32");
+                hits = 0;
+                Q::team::each_hit(0x80000101u, [&](u32 j, u32 k) { return j == k; }, [&](u32 j, u32 k) { hits += 1000 + j + k; });
+                check(Q::team::reduce_add(hits) == 3000 + 2 * (31 + 8), "each_hit");
+                Q::lane_array<u32, 1> squares;
+                Q::team::each32([&](u32 k) { squares.at(0, k) = k * k; });
+                check(Q::team::from_lane(squares, 0) == 0 && Q::team::from_lane(squares, 30) == 900, "from_lane");
                 check(Q::team::broadcast(rank + 40) == 40, "broadcast");
                 check(Q::team::any(rank == size - 1) && !Q::team::any(false), "any");
                 check(Q::team::reduce_min(10 - rank) == 11 - size, "reduce_min");
@@ -657,6 +698,22 @@ TEST_CASE("a team of four computes what one lane computes, and its barrier order
     const report r = run("team without sync", program(4, false));
     REQUIRE(r.failure);
     CHECK(r.failure->what.find("race on cell") == 0);
+}
+
+TEST_CASE("lanes may set bits of one cell together; reading it needs their order", "[model][litmus]")
+{
+    using Q = model_platform<4>;
+    for (const bool with_sync : {true, false}) {
+        const report r = run("set bits", [with_sync](execution& ex) {
+            auto bits = std::make_shared<Q::cell<u32>>();
+            ex.spawn_team("team", device_block(0), 4, [bits, with_sync] {
+                Q::team::set_bits(*bits, 1u << Q::team::rank());
+                if (with_sync) Q::team::sync();
+                check(Q::get(*bits) == 15 || !with_sync, "all bits");
+            });
+        });
+        CHECK(r.failure.has_value() == !with_sync);
+    }
 }
 
 TEST_CASE("a team waits together, and diverging lanes are a failure", "[model][litmus]")

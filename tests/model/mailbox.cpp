@@ -18,17 +18,9 @@ report run(const std::vector<test_task>& program, options how, engine_size size 
 {
     const report r = explore(how, [&](execution& ex) {
         auto e = std::make_shared<engine_type>(program, size);
-        e->decode_all();
-        ex.spawn("scheduler", device_block(0), [e] {
-            P::team team;
-            device::scheduler<P> scheduler(e->m, e->s);
-            for (u32 n = 0;;) {
-                n = scheduler.step(team) ? 0 : n + 1;
-                if (scheduler.window_empty()) break;
-                if (n) P::pause(n);
-            }
-            scheduler.dismiss_workers(team);
-        });
+        e->link_all();
+        const u32 count = static_cast<u32>(program.size());
+        ex.spawn("linker and scheduler", device_block(0), [e, count] { run_roles(e, linker_role | scheduler_role, {count}); });
         for (u32 w = 0; w < size.workers; ++w)
             ex.spawn("worker " + std::to_string(w), device_block(1 + w), [e, w] { e->work(w); });
         ex.at_end([e] { e->check_against_oracle(); });
@@ -59,9 +51,12 @@ TEST_CASE("a mailbox of depth 2 is filled twice over and loses nothing", "[model
 
 TEST_CASE("a task of more blocks than workers runs each block once by tickets", "[model][mailbox]")
 {
-    // Not exhausted: since an open ticket task invites at every step, the space of waiting turns is large.
-    const report r = run({{{}, 3}}, {.name = "tickets", .search = search::random, .executions_max = 20'000, .seconds_max = 5});
-    CHECK_FALSE(r.failure);
+    // Alone, and with a one-block task behind it that goes to whoever is idle once the tickets are drawn.
+    for (const auto& program : {std::vector<test_task>{{{}, 3}}, std::vector<test_task>{{{}, 3}, {{{0, W}}}}}) {
+        const report r = run(program, {.name = "tickets", .seconds_max = 30});
+        CHECK(r.exhausted);
+        CHECK_FALSE(r.failure);
+    }
 }
 
 TEST_CASE("each edge between scheduler and worker is needed", "[model][mailbox][mutation]")
@@ -73,6 +68,29 @@ TEST_CASE("each edge between scheduler and worker is needed", "[model][mailbox][
         REQUIRE(r.failure);
         CHECK(r.failure->what.find("race on") == 0);
     }
+}
+
+TEST_CASE("a worker that has its SM to itself polls with acquire loads: they are all it needs, and needed", "[model][mailbox][mutation]")
+{
+    const engine_size lone{.ring_slots = 16, .window_used = 8, .lone_workers = true};
+    const report whole = run(relay, {.name = "lone workers"}, lone);
+    CHECK(whole.exhausted);
+    CHECK_FALSE(whole.failure);
+    {
+        mutate weaker(edge::A4_mail_fence); // it makes none
+        const report r = run(relay, {.name = "lone workers without A4_mail_fence"}, lone);
+        CHECK(r.weakened == 0);
+        CHECK_FALSE(r.failure);
+    }
+    for (const edge e : {edge::A4_mail, edge::R4A5_step_fence, edge::R5_done}) {
+        mutate weaker(e);
+        const report r = run(relay, {.name = std::string("lone workers without ") + device::edge_name(e)}, lone);
+        INFO(device::edge_name(e));
+        REQUIRE(r.failure);
+        CHECK(r.failure->what.find("race on") == 0);
+    }
+    mutate narrower(edge::A4_mail, mutation::narrow);
+    CHECK(run(relay, {.name = "lone workers at block scope: A4_mail"}, lone).failure);
 }
 
 TEST_CASE("the scopes of mail and completion are needed", "[model][mailbox][mutation]")

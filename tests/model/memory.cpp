@@ -40,6 +40,7 @@ u32 memory::add_cell()
     if (cells_used_ == cells_.size()) cells_.emplace_back();
     cells_[cells_used_].write = {0, 0, edge::count};
     cells_[cells_used_].reads.clear();
+    cells_[cells_used_].updates.clear();
     return cells_used_++;
 }
 
@@ -171,13 +172,18 @@ race memory::cell_read(u32 thread, u32 cell, edge last)
     cell_state& c = cells_[cell];
     const view& now = threads_[thread].now;
     if (c.write.clock > now[c.write.thread]) return {true, true, c.write.thread, c.write.last};
-    for (access& r : c.reads)
-        if (r.thread == thread) {
-            r.clock = now[thread];
-            r.last = last;
-            return {};
-        }
-    c.reads.push_back({thread, now[thread], last});
+    if (const access* u = unordered(c.updates, now)) return {true, true, u->thread, u->last};
+    note(c.reads, thread, now[thread], last);
+    return {};
+}
+
+race memory::cell_update(u32 thread, u32 cell, edge last)
+{
+    cell_state& c = cells_[cell];
+    const view& now = threads_[thread].now;
+    if (c.write.clock > now[c.write.thread]) return {true, true, c.write.thread, c.write.last};
+    if (const access* r = unordered(c.reads, now)) return {true, false, r->thread, r->last};
+    note(c.updates, thread, now[thread], last);
     return {};
 }
 
@@ -186,9 +192,10 @@ race memory::cell_write(u32 thread, u32 cell, edge last)
     cell_state& c = cells_[cell];
     const view& now = threads_[thread].now;
     if (c.write.clock > now[c.write.thread]) return {true, true, c.write.thread, c.write.last};
-    for (const access& r : c.reads)
-        if (r.clock > now[r.thread]) return {true, false, r.thread, r.last};
+    if (const access* u = unordered(c.updates, now)) return {true, true, u->thread, u->last};
+    if (const access* r = unordered(c.reads, now)) return {true, false, r->thread, r->last};
     c.reads.clear();
+    c.updates.clear();
     c.write = {thread, now[thread], last};
     return {};
 }

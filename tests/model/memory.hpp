@@ -90,6 +90,8 @@ public:
 
     race cell_read(u32 thread, u32 cell, edge last);
     race cell_write(u32 thread, u32 cell, edge last);
+    /// Sets bits together with others: two of them need no order between them.
+    race cell_update(u32 thread, u32 cell, edge last);
 
     /// True if a message is neither ordered before the thread nor in a scope that both share: mixed scopes race in PTX.
     bool scopes_race(u32 thread, u32 location, u32 index, scope s) const;
@@ -109,11 +111,27 @@ private:
     struct cell_state {
         access write;
         std::vector<access> reads;
+        std::vector<access> updates; ///< since the last write
     };
 
     static u32 seen(const view& v, u32 location)
     {
         return threads_max + location < v.size() ? v[threads_max + location] : 0;
+    }
+    static const access* unordered(const std::vector<access>& list, const view& now)
+    {
+        for (const access& a : list)
+            if (a.clock > now[a.thread]) return &a;
+        return nullptr;
+    }
+    static void note(std::vector<access>& list, u32 thread, u32 clock, edge last)
+    {
+        for (access& a : list)
+            if (a.thread == thread) {
+                a = {thread, clock, last};
+                return;
+            }
+        list.push_back({thread, clock, last});
     }
     static void raise(view& v, u32 location, u32 index);
     static void join(view& v, const u32* at, u32 size);

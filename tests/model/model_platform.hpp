@@ -1,11 +1,13 @@
 // The model platform: protocol code runs on it unchanged, every atomic operation and every plain cell under the explorer.
 //
 // model_platform<1> roles have one lane (collectives are identities), model_platform<4> roles are spawned with spawn_team.
+// model_platform<1, 2> has crews of two teams of one lane: a crew is spawned as a team of two lanes.
 // Words are shared types of both. Nothing here has `.raw`: what bypasses the Platform does not compile.
 #pragma once
 #include "tests/model/engine.hpp"
 #include "tests/model/explorer.hpp"
 #include <cstring>
+#include <utility>
 
 namespace slipstream::model {
 
@@ -56,13 +58,19 @@ class cell : detail::registered {
 public:
     T get() const
     {
-        engine::cell_access(number(engine::register_cell), false);
+        engine::cell_access(number(engine::register_cell), engine::cell_use::read);
         return value_;
     }
     void set(const T& v)
     {
-        engine::cell_access(number(engine::register_cell), true);
+        engine::cell_access(number(engine::register_cell), engine::cell_use::write);
         value_ = v;
+    }
+    /// As set_bits of a team does it: several lanes and teams may, without order between them.
+    void set_bits(const T& bits)
+    {
+        engine::cell_access(number(engine::register_cell), engine::cell_use::update);
+        value_ |= bits;
     }
     u32 index() const { return number(engine::register_cell); }
 
@@ -74,14 +82,26 @@ template <class T> void label(const word<T>& w, const char* name) { engine::labe
 inline void label(const chunk_word& w, const char* name) { engine::label_word(w.location(), name); }
 template <class T> void label(const cell<T>& c, const char* name) { engine::label_cell(c.index(), name); }
 
-template <u32 Lanes = 1>
+/// Bugs that a test plants in the crew's barrier.
+enum class crew_bug : u8 {
+    none,
+    no_order,    ///< it waits, but hands nothing over
+    no_wait_end, ///< every second one (the end of a scan) is left out
+};
+inline crew_bug planted_crew_bug = crew_bug::none;
+
+template <u32 Lanes = 1, u32 Teams = 1, bool Aborts = false>
 struct model_platform {
-    static_assert(Lanes == 1 || Lanes == 4);
+    static_assert(Lanes == 1 || (Lanes == 4 && Teams == 1));
     template <class T> using word = model::word<T>;
     template <class T> using cell = model::cell<T>;
     using chunk_word = model::chunk_word;
+    static constexpr u32 worker_groups = 1;
+    static constexpr u32 wait_for_table = 0;
+    static constexpr u32 look_at_request = 1;
+    static constexpr u32 look_at_rings = 2;
     static constexpr u32 look_around = 1;
-    static constexpr u32 look_for_abort = 1u << 30; ///< abort is not explored: its polls make waiting turns endless
+    static constexpr u32 look_for_abort = Aborts ? 1 : 1u << 30; ///< its polls make the turns of waiting workers many
 
     template <class T> static T load(edge e, const word<T>& w, order o, scope s)
     {
@@ -112,11 +132,18 @@ struct model_platform {
     static u64 clock_ns() { return engine::clock_ns(); }
 
     struct team {
-        static u32 rank() { return engine::lane_rank(); }
-        static u32 size() { return engine::lane_count(); }
+        static u32 rank() { return Teams == 1 ? engine::lane_rank() : 0; }
+        static u32 size() { return Teams == 1 ? engine::lane_count() : 1; }
         static bool leader() { return rank() == 0; }
-        static void sync() { engine::barrier("sync"); }
+        static void sync()
+        {
+            if constexpr (Teams == 1) engine::barrier("sync");
+        }
 
+        template <class Do> static void each32(Do act)
+        {
+            for (u32 k = rank(); k < 32; k += size()) act(k);
+        }
         template <class Pred> static u32 mask32(Pred pred)
         {
             u32 mine = 0;
@@ -125,16 +152,32 @@ struct model_platform {
         }
         template <u32 N, class Load, class Pred> static void masks32(u32 (&masks)[N], Load load, Pred pred)
         {
-            using item = decltype(load(u32{}));
+            using item = decltype(load(u32{}, u32{}));
             item items[N][32];
             for (u32 n = 0; n < N; ++n)
-                for (u32 k = rank(); k < 32; k += size()) items[n][k] = load(32 * n + k);
-            for (u32 n = 0; n < N; ++n) masks[n] = mask32([&](u32 k) { return pred(32 * n + k, items[n][k]); });
+                for (u32 k = rank(); k < 32; k += size()) items[n][k] = load(n, k);
+            for (u32 n = 0; n < N; ++n) masks[n] = mask32([&](u32 k) { return pred(n, k, items[n][k]); });
+        }
+        template <class Pred, class Hit> static void each_hit(u32 mask, Pred pred, Hit hit)
+        {
+            for (; mask != 0; mask &= mask - 1)
+                for (u32 k = rank(); k < 32; k += size())
+                    if (pred(device::lowest_bit(mask), k)) hit(device::lowest_bit(mask), k);
+            sync();
+        }
+        // Plain: fibers change places at atomics and collectives only.
+        static u32 add(u32& word, u32 value) { return std::exchange(word, word + value); }
+        static void set_bits(u32& word, u32 bits) { word |= bits; }
+        static void set_bits(cell<u32>& word, u32 bits) { word.set_bits(bits); }
+        static void clear_bits(u32& word, u32 bits) { word &= ~bits; }
+        template <class Array> static u32 from_lane(Array& values, u32 k)
+        {
+            return reduce("from_lane", k % size() == rank() ? static_cast<u32>(values.at(0, k)) : 0u, [](u32 a, u32 b) { return a | b; });
         }
         template <class T> static T broadcast(T v)
         {
             static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 256);
-            engine::broadcast(&v, sizeof v);
+            if constexpr (Teams == 1) engine::broadcast(&v, sizeof v);
             return v;
         }
         static bool any(bool v)
@@ -159,6 +202,28 @@ struct model_platform {
             for (u32 i = 1; i < size(); ++i) out = op(out, static_cast<u32>(all[i]));
             return out;
         }
+    };
+
+    template <class T, u32 N> struct lane_array {
+        T values[N][32];
+        T& at(u32 n, u32 k) { return values[n][k]; }
+    };
+
+    struct crew {
+        static constexpr u32 teams() { return Teams; }
+        static u32 index() { return Teams == 1 ? 0 : engine::lane_rank(); }
+        void sync()
+        {
+            if constexpr (Teams == 1) return;
+            ++syncs_;
+            if (planted_crew_bug == crew_bug::no_wait_end && syncs_ % 2 == 0) return;
+            engine::barrier("crew", planted_crew_bug != crew_bug::no_order);
+        }
+        model_platform::team& team() { return team_; }
+
+    private:
+        model_platform::team team_;
+        u32 syncs_ = 0;
     };
 
 private:

@@ -28,8 +28,8 @@ struct queue_state {
     storage q{};
 };
 
-template <class P> using producer = device::queue_producer<P, u32, edge::R3_decoded, edge::A3_admitted>;
-template <class P> using consumer = device::queue_consumer<P, u32, edge::A3_decoded, edge::R3_admitted>;
+template <class P> using producer = device::queue_producer<P, u32, edge::R3_decoded, edge::A3_taken>;
+template <class P> using consumer = device::queue_consumer<P, u32, edge::A3_decoded, edge::R3_taken>;
 
 /// `items` numbers through the queue; a careless producer does not look for room.
 template <class P>
@@ -83,7 +83,7 @@ TEST_CASE("the queue between two teams of four lanes", "[model][queue]")
 
 TEST_CASE("each edge of the queue is needed", "[model][queue][mutation]")
 {
-    for (const edge e : {edge::R3_decoded, edge::A3_decoded, edge::R3_admitted, edge::A3_admitted}) {
+    for (const edge e : {edge::R3_decoded, edge::A3_decoded, edge::R3_taken, edge::A3_taken}) {
         mutate weaker(e);
         const report r = pass<model_platform<1>>(1, 3, {.name = std::string("queue without ") + device::edge_name(e)});
         INFO(device::edge_name(e));

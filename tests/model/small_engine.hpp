@@ -6,10 +6,12 @@
 #include "device/control.hpp"
 #include "host/ring_writer.hpp"
 #include "tests/model/model_platform.hpp"
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <new>
+#include <optional>
 #include <vector>
 
 namespace slipstream::model {
@@ -30,6 +32,17 @@ struct test_task {
     bool joins_stream = false; ///< waits for join word 0 to be raised to 1
     bool fails = false;        ///< its body fails, having written
     bool cancelled = false;    ///< must not run: a failed task is in its way
+};
+
+/// Roles of the control block; tests put several on one fiber where what they look at does not lie between them.
+enum role : u32 { ingest_role = 1, admission_role = 2, linker_role = 4, scheduler_role = 8, notifier_role = 16 };
+
+/// When the roles of a fiber have done their part in a test of `count` tasks.
+struct until {
+    u32 count;
+    bool slots_come_back = true; ///< admission waits for the slots, too; else it ends when all tasks are admitted
+    bool completions = true;     ///< the linker waits for the completions, too; else it ends when all tasks are linked
+    bool submits = false;        ///< ingest's fiber writes each message when the one before it is handed on
 };
 
 /// Hands out aligned pieces of one memory block; with no block it only measures.
@@ -61,8 +74,11 @@ struct engine_size {
     u32 ring_slots = 4;
     u32 window_used = 4;
     u32 workers = 2;
-    u32 pool_blocks = 2;
+    u32 pool_blocks = 8; ///< multiple of device::pool_word_blocks
     u32 queue_slots = 0; ///< of the control block's queues, at least window_used; 0: as the engine has it
+    u32 window = 32;
+    bool streamed = false; ///< no message is marked plain: each is decoded chunk by chunk
+    bool lone_workers = false;
 };
 
 template <class P>
@@ -72,7 +88,7 @@ public:
     static constexpr u64 place_address = 0x10000;
 
     small_engine(std::vector<test_task> program, engine_size size = {})
-        : tasks(std::move(program)), m(layout(size)), storage_(zeroed(m)), s(place())
+        : tasks(std::move(program)), streamed_(size.streamed), m(layout(size)), storage_(zeroed(m)), s(place())
     {
         type.words = 1;
         type.scalars = 1;
@@ -90,7 +106,11 @@ public:
     {
         const test_task& t = tasks[number];
         const u32 entries = static_cast<u32>(t.accesses.size()) + (t.after >= 0) + t.joins_stream;
-        const abi::message_header header{t.blocks, 0, t.whole_memory ? abi::flag_whole_memory : 0u, entries, 1 + t.filler};
+        // Every entry takes one chunk, so a message that is short enough is plain.
+        const u32 chunks = 1 + entries + (1 + t.filler + 2) / 3;
+        const bool plain = !streamed_ && chunks <= abi::slot_chunks * std::min(abi::message_plain_slots, m.n.ring_slots);
+        const abi::message_header header{t.blocks, 0, t.whole_memory ? abi::flag_whole_memory : 0u, entries, 1 + t.filler,
+                                         plain ? entries + 1 : 0};
         if (!writer.put(header.encode(), wait)) return false;
         if (t.after >= 0
             && !writer.put(abi::chunk{{abi::encode_first(abi::entry_kind::after, access_mode::none, 0),
@@ -121,6 +141,27 @@ public:
             check(sent, "the ring of a decoded test holds every task");
             while (in.step(team)) {}
         }
+    }
+
+    /// And admits them too (tests that are not about admission).
+    void admit_all()
+    {
+        decode_all();
+        typename P::crew crew;
+        device::admission<P> admission(m, s);
+        while (admission.step(crew)) {}
+        check(admission.decoded_empty(crew.team()), "the admitted queue holds every task");
+        admission.finish(crew);
+    }
+
+    /// And links them (tests that are not about the way to the dependency table).
+    void link_all()
+    {
+        admit_all();
+        typename P::team team;
+        device::linker<P> linker(m, s);
+        while (linker.step(team)) {}
+        linker.save(team);
     }
 
     void run_body(u32 number)
@@ -206,6 +247,11 @@ private:
 
 public:
     std::vector<test_task> tasks;
+
+private:
+    bool streamed_;
+
+public:
     device::engine_memory<P> m;
 
 private:
@@ -225,7 +271,8 @@ private:
     static device::engine_memory<P> layout(const engine_size& size)
     {
         device::engine_memory<P> m{};
-        m.n.window = 32;
+        m.n.window = size.window;
+        m.n.lone_workers = size.lone_workers;
         m.n.window_used = size.window_used;
         m.n.rings = 1;
         m.n.ring_slots = size.ring_slots;
@@ -277,11 +324,45 @@ private:
         label(*s.free_head, "free.head");
         label(*s.decoded_tail, "decoded.tail");
         label(*s.decoded_head, "decoded.head");
+        label(*s.admitted_tail, "admitted.tail");
+        label(*s.admitted_head, "admitted.head");
+        label(*s.completed_tail, "completed.tail");
+        label(*s.completed_head, "completed.head");
+        label(*s.ready_tail, "ready.tail");
+        label(*s.ready_head, "ready.head");
+        label(*s.linked, "linked");
+        label(*s.finished_tail, "finished.tail");
+        label(*s.finished_head, "finished.head");
         label(*s.retired_tail, "retired.tail");
         label(*s.retired_head, "retired.head");
         label(*s.request, "request");
         label(*s.ingest_phase, "ingest_phase");
+        label(*s.admission_phase, "admission_phase");
+        label(*s.link_phase, "link_phase");
         label(*s.schedule_phase, "schedule_phase");
+        for (u32 i = 0; i < 4 && i < s.queue_slots; ++i) {
+            static constexpr const char* of_queues[7][4]
+                = {{"decoded entry 0", "decoded entry 1", "decoded entry 2", "decoded entry 3"},
+                   {"admitted entry 0", "admitted entry 1", "admitted entry 2", "admitted entry 3"},
+                   {"finished entry 0", "finished entry 1", "finished entry 2", "finished entry 3"},
+                   {"free entry 0", "free entry 1", "free entry 2", "free entry 3"},
+                   {"completed entry 0", "completed entry 1", "completed entry 2", "completed entry 3"},
+                   {"ready entry 0", "ready entry 1", "ready entry 2", "ready entry 3"},
+                   {"retired entry 0", "retired entry 1", "retired entry 2", "retired entry 3"}};
+            static constexpr const char* records[] = {"record 0", "record 1", "record 2", "record 3"};
+            static constexpr const char* rows[] = {"row 0", "row 1", "row 2", "row 3"};
+            static constexpr const char* heads[] = {"head 0", "head 1", "head 2", "head 3"};
+            label(s.decoded_entries[i], of_queues[0][i]);
+            label(s.admitted_entries[i], of_queues[1][i]);
+            label(s.finished_entries[i], of_queues[2][i]);
+            label(s.free_entries[i], of_queues[3][i]);
+            label(s.completed_entries[i], of_queues[4][i]);
+            label(s.ready_entries[i], of_queues[5][i]);
+            label(s.retired_entries[i], of_queues[6][i]);
+            label(s.predecessors[i * m.n.groups()], rows[i]);
+            label(m.records[i].words[0], records[i]);
+            label(s.heads[i], heads[i]);
+        }
         label(m.ring_pages->consumed, "consumed");
         label(m.ring_pages->low_water, "low_water");
         label(m.page->command_word, "command");
@@ -299,6 +380,69 @@ private:
                                                       "ring 1.0", "ring 1.1", "ring 1.2", "ring 1.3"};
         for (u32 c = 0; c < 8; ++c) label(m.rings[c / 4].chunks[c % 4], chunk_names[c]);
     }
+};
+
+/// How many entries the calling role has put into a queue so far, or taken out of it.
+template <class P>
+u32 own_count(const typename P::template word<u32>& counter, typename P::team& team)
+{
+    const u32 count = team.broadcast(team.leader() ? P::load(edge::P5_self, counter, order::relaxed, scope::block) : 0u);
+    team.sync();
+    return count;
+}
+
+/// Some roles of the control block (a mask of model::role), taking turns on the calling fiber until all of them are done.
+/// Admission with a crew of several teams needs a fiber group of its own.
+template <class P>
+void run_roles(const std::shared_ptr<small_engine<P>>& e, u32 roles, until end)
+{
+    typename P::crew crew;
+    if (crew.index() != 0) {
+        device::admission<P>::assist(e->m, e->s, crew);
+        return;
+    }
+    typename P::team& team = crew.team();
+    const device::control_state<P>& s = e->s;
+    std::optional<device::ingest<P>> ingest;
+    std::optional<device::admission<P>> admission;
+    std::optional<device::linker<P>> linker;
+    std::optional<device::scheduler<P>> scheduler;
+    std::optional<device::notifier<P>> notifier;
+    if (roles & ingest_role) ingest.emplace(e->m, s);
+    if (roles & admission_role) admission.emplace(e->m, s);
+    if (roles & linker_role) linker.emplace(e->m, s);
+    if (roles & scheduler_role) scheduler.emplace(e->m, s);
+    if (roles & notifier_role) notifier.emplace(e->m, s, u64{1} << 60);
+    const auto is = [&](const typename P::template word<u32>& counter) { return own_count<P>(counter, team) == end.count; };
+    const u32 linked_before = linker ? own_count<P>(*s.linked, team) : 0; // by launches before
+    u32 submitted = 0;
+    for (u32 n = 0;;) {
+        bool busy = false;
+        if (end.submits && ingest && submitted < end.count && s.progress[0].messages == submitted) {
+            const bool sent = e->submit(submitted++, [] { return false; });
+            check(sent, "the ring has room");
+        }
+        if (ingest) busy |= ingest->step(team);
+        if (admission) busy |= admission->step(crew);
+        if (linker) busy |= linker->step(team);
+        if (scheduler) busy |= scheduler->step(team);
+        if (notifier) busy |= notifier->step(team);
+        n = busy ? 0 : n + 1;
+        if ((!ingest || s.progress[0].messages == end.count)
+            && (!admission || is(end.slots_come_back ? *s.free_tail : *s.admitted_tail))
+            && (!linker || (end.completions ? is(*s.completed_head) : own_count<P>(*s.linked, team) - linked_before == end.count)) && (!scheduler || is(*s.retired_tail))
+            && (!notifier || is(*s.finished_tail)))
+            break;
+        if (n) P::pause(n);
+    }
+    if (scheduler) scheduler->dismiss_workers(team);
+    if (admission) admission->finish(crew);
+}
+
+/// Its notifier looks at the host once only: nobody there says anything.
+template <u32 Lanes = 1, u32 Teams = 1>
+struct without_host : model_platform<Lanes, Teams> {
+    static constexpr u32 look_around = 1u << 30;
 };
 
 } // namespace slipstream::model

@@ -1,4 +1,4 @@
-// The host device's control block runs its three roles on one thread: none of them may wait for another.
+// The host device's control block runs its five roles on one thread: none of them may wait for another.
 #include "device/host_platform.hpp"
 #include "in_time.hpp"
 #include <slipstream/runtime.hpp>

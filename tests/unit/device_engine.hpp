@@ -21,7 +21,7 @@ struct engine_shape {
     u32 workers = 2;
     u32 rings = 1;
     u32 ring_slots = 16;
-    u32 pool_blocks = 64;
+    u32 pool_blocks = 64; ///< multiple of device::pool_word_blocks
     u32 handles = 16;
 };
 
@@ -59,7 +59,7 @@ private:
         n.ring_slots = shape.ring_slots;
         n.workers = shape.workers;
         n.pool_blocks = shape.pool_blocks;
-        n.pool_near_blocks = std::min(shape.pool_blocks, 7u); // chains cross from fast memory to the rest
+        n.pool_near_blocks = std::min(shape.pool_blocks, device::pool_word_blocks); // chains cross from fast memory to the rest
         n.types = types;
         n.handles = shape.handles;
         return n;
@@ -91,40 +91,53 @@ public:
     device::control_state<P> s;
     abi::handle_entry* handles = nullptr;
     P::team team;
+    P::crew crew;
 
-    /// What ingest leaves in a window slot, written directly. Pool blocks come from `next_pool_block` on.
+    /// What ingest leaves in a window slot, written directly. Pool blocks come from the stack, in its order.
     void fill_slot(u32 slot, u64 id, const std::vector<access_entry>& entries, u32 flags = 0, u32 blocks = 1)
     {
+        const u32 count = static_cast<u32>(entries.size());
         P::set(s.task_id[slot], id);
-        P::set(s.blocks[slot], blocks);
-        P::set(s.counts[slot], static_cast<u32>(entries.size()) | flags << 16);
+        P::set(s.heads[slot], device::task_head{slot, device::identity_of(id), blocks, count | flags << 16});
         free_chain(slot);
-        u32 previous = device::no_block;
-        for (u32 e = 0; e < entries.size(); ++e) {
-            if (e < device::inline_accesses) {
-                P::set(s.accesses[e * m.n.window + slot], entries[e]);
-                continue;
-            }
-            const u32 at = (e - device::inline_accesses) % device::pool_block_entries;
+        u32 last = device::no_block;
+        for (u32 e = 0; e < count; ++e) {
+            const u32 at = e % device::pool_block_entries;
             if (at == 0) {
                 const u32 block = s.pool_free[--*s.pool_free_count];
                 P::set(s.pool_next[block], device::no_block);
-                if (previous == device::no_block)
-                    P::set(s.first_block[slot], block);
-                else
-                    P::set(s.pool_next[previous], block);
-                previous = block;
+                P::set(s.pool_tags[block], device::pool_tag::make(slot, 0, 0).word);
+                P::set(last == device::no_block ? s.first_block[slot] : s.pool_next[last], block);
+                last = block;
             }
-            P::set(s.pool_entries(previous)[at], entries[e]);
-            device::access_box box = at == 0 ? device::access_box::nothing() : P::get(s.pool_box[previous]);
-            if (entries[e].is_memory()) box.add(entries[e]);
-            P::set(s.pool_box[previous], box);
-            P::set(s.pool_owner[previous], slot);
+            s.set_pool_entry(last, at, device::table_entry::of(entries[e]));
+            if (entries[e].kind() == abi::entry_kind::rect) P::set(s.pool_shapes[last * device::pool_block_entries + at], entries[e].tail);
+            const device::pool_tag tag = device::pool_tag::make(0, entries[e].is_memory() ? 1u << at : 0,
+                                                                entries[e].kind() == abi::entry_kind::after ? 1u << at : 0);
+            P::set(s.pool_tags[last], P::get(s.pool_tags[last]) | tag.word);
         }
-        P::set(s.type[slot], 0u);
+        s.outstanding[slot] = blocks > m.n.workers ? 1 : blocks;
+        s.dealt[slot] = 0;
         P::set(m.records[slot].blocks, blocks);
         P::store(device::edge::P0_ticket, m.records[slot].next_block, 0u, device::order::relaxed, device::scope::device);
         P::store(device::edge::P4_status, m.records[slot].status, 0u, device::order::relaxed, device::scope::device);
+    }
+
+    /// The entries of a slot's chain. Where the block's tag knows of none there is none, whatever an earlier task left there.
+    std::vector<access_entry> entries_of(u32 slot) const
+    {
+        std::vector<access_entry> out;
+        const u32 count = P::get(s.heads[slot]).entries();
+        u32 block = P::get(s.first_block[slot]);
+        for (u32 e = 0; e < count; ++e) {
+            if (e != 0 && e % device::pool_block_entries == 0) block = P::get(s.pool_next[block]);
+            const u32 at = e % device::pool_block_entries;
+            const device::pool_tag tag{P::get(s.pool_tags[block])};
+            const bool used = (tag.memory() | tag.after()) >> at & 1;
+            const u64 shape = P::get(s.pool_shapes[block * device::pool_block_entries + at]);
+            out.push_back(used ? s.pool_entry(block, at).access(shape) : access_entry{0, 0});
+        }
+        return out;
     }
 
     void free_chain(u32 slot)

@@ -13,19 +13,29 @@ namespace {
 
 struct notifier_test {
     explicit notifier_test(u32 rings = 1)
-        : engine({.window = 64, .rings = rings}), retired(engine.s.retired_queue()), notify(engine.m, engine.s, ~u64{0} >> 2)
+        : engine({.window = 64, .rings = rings}), retired(engine.s.retired_queue()), finished(engine.s.finished_queue()),
+          notify(engine.m, engine.s, ~u64{0} >> 2)
     {
+        for (u32 slot = 0; slot < engine.m.n.window; ++slot) slots.push_back(slot);
     }
-    void retire(u32 ring, u64 position, u32 status = 0, u32 failure = 0)
+    /// A task of its own slot; `look`: the scheduler has settled it.
+    void retire(u32 ring, u64 position, u32 status = 0, u32 failure = 0) { retire_as(ring, position, status, failure, failure != 0); }
+    u32 retire_as(u32 ring, u64 position, u32 status, u32 failure, bool look)
     {
-        if (retired.room(engine.team) == 0) drain();
-        REQUIRE(retired.room(engine.team) > 0);
-        retired.put(engine.team, {position, ring, status, failure});
-        retired.publish(engine.team);
+        if (slots.empty()) drain();
+        REQUIRE_FALSE(slots.empty());
+        const u32 slot = slots.back();
+        slots.pop_back();
+        P::set(engine.s.task_id[slot], u64{ring} << 56 | position);
+        engine.s.poison_outcomes[slot] = {status, failure};
+        retired.push(engine.team, slot | (look ? device::retired_look : 0));
+        return slot;
     }
     void drain()
     {
         while (notify.step(engine.team)) {}
+        while (finished.available(engine.team)) slots.push_back(finished.pop());
+        finished.release(engine.team);
     }
     bool bit(u32 ring, u64 position) const
     {
@@ -36,8 +46,10 @@ struct notifier_test {
     u64 low_water(u32 ring) const { return engine.m.ring_pages[ring].low_water.raw; }
 
     hand_made_engine engine;
-    device::queue_producer<P, device::retired_entry, device::edge::R6_retired, device::edge::A6_notified> retired;
+    device::queue_producer<P, u32, device::edge::R6_retired, device::edge::A6_notified> retired;
+    device::queue_consumer<P, u32, device::edge::A11_finished, device::edge::R11_taken> finished;
     device::notifier<P> notify;
+    std::vector<u32> slots; ///< free ones
 };
 
 } // namespace
@@ -135,12 +147,41 @@ TEST_CASE("a failure whose place holds a record the host has not read waits, and
         const u64 mark = std::atomic_ref<u64>(t.engine.m.ring_pages[0].low_water.raw).load();
         CHECK(mark == device::failures_kept);
         CHECK(P::load(device::edge::A7_failure, t.engine.m.page->failures[0], device::order::acquire, device::scope::system).w[3] == 1);
-        P::store(device::edge::R12_failures_read, t.engine.m.page->failures_read, 1u, device::order::release, device::scope::system);
+        P::store(device::edge::R18_failures_read, t.engine.m.page->failures_read, 1u, device::order::release, device::scope::system);
     });
     t.drain();
     host.join();
     CHECK(t.low_water(0) == device::failures_kept + 1);
     CHECK(device::failure_record::decode(t.engine.m.page->failures[0].raw).tag == device::failures_kept + 1);
+}
+
+TEST_CASE("slots go on to admission in the order they retired, each once, in batches of any size", "[device][notifier]")
+{
+    notifier_test t;
+    t.finished.release(t.engine.team);
+    u64 position = 0;
+    for (const u32 count : {1u, 31u, 32u, 33u, 64u, 7u}) {
+        std::vector<u32> retired;
+        for (u32 i = 0; i < count; ++i) retired.push_back(t.retire_as(0, position++, 0, 0, false));
+        t.slots.clear();
+        t.drain();
+        CHECK(t.slots == retired);
+        CHECK(t.low_water(0) == position);
+        t.slots.clear();
+        for (u32 slot = 0; slot < 64; ++slot) t.slots.push_back(slot);
+    }
+}
+
+TEST_CASE("an outcome is looked at only where the scheduler says that there is one", "[device][notifier]")
+{
+    notifier_test t;
+    t.retire_as(0, 0, 55, 7, false); // what a task before it left in the slot
+    t.retire_as(0, 1, 0, 0, true);
+    t.retire_as(0, 2, 66, 1, true);
+    t.drain();
+    const auto record = device::failure_record::decode(t.engine.m.page->failures[0].raw);
+    CHECK((record.position == 2 && record.status == 66 && record.tag == 1));
+    CHECK(t.engine.m.page->failures[1].raw.w[3] == 0);
 }
 
 TEST_CASE("park is asked for when the residency is over, once, and the stop word says so", "[device][notifier]")

@@ -8,7 +8,7 @@ using namespace slipstream::tests;
 namespace {
 
 struct poison_test {
-    poison_test() : engine({.window = 64}), poison(engine.m, engine.s) {}
+    poison_test() : engine({.window = 64, .pool_blocks = 1024}), poison(engine.m, engine.s) {}
 
     /// Completes tasks in slots, as the scheduler does; `code` of each.
     void complete(const std::vector<std::pair<u32, u32>>& slots)

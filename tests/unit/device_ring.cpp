@@ -52,7 +52,7 @@ struct ring_test {
 
     hand_made_engine engine;
     device::ingest<P> ingest;
-    device::queue_consumer<P, u32, edge::A3_decoded, edge::R3_admitted> decoded;
+    device::queue_consumer<P, u32, edge::A3_decoded, edge::R3_taken> decoded;
     device::queue_producer<P, u32, edge::R2_slot_freed, edge::A2_slot_taken> freed;
     std::vector<host::ring_writer<P>> writers;
 };
@@ -126,12 +126,15 @@ TEST_CASE("a message comes out of the ring as the struct that went in, at every 
             const auto got = t.take_decoded();
             REQUIRE(got.size() == 1);
             auto& record = t.engine.m.records[got[0]];
-            REQUIRE((P::get(record.blocks) == i + 1 && P::get(t.engine.s.task_id[got[0]]) == i && P::get(t.engine.s.type[got[0]]) == 0));
+            REQUIRE((P::get(record.blocks) == i + 1 && P::get(t.engine.s.task_id[got[0]]) == i && P::get(t.engine.s.heads[got[0]]).slot_and_type == got[0]));
+            REQUIRE((P::get(t.engine.s.heads[got[0]]).blocks == i + 1 && P::get(t.engine.s.heads[got[0]]).identity == device::identity_of(i)));
             plain_task back;
             std::memcpy(static_cast<void*>(&back), record.words, sizeof back);
             REQUIRE((back.a == task.a && back.b == task.b && back.x.data() == x && back.x.size() == 4));
             REQUIRE((back.y.data() == y && back.y.rows() == 2 && back.y.columns() == 3 && back.y.pitch() == 32));
-            const auto read = P::get(t.engine.s.accesses[got[0]]), write = P::get(t.engine.s.accesses[t.engine.m.n.window + got[0]]);
+            const auto entries = t.engine.entries_of(got[0]);
+            REQUIRE(entries.size() == 2);
+            const auto read = entries[0], write = entries[1];
             REQUIRE((read.begin() == xa && read.end() == xa + 16 && read.reads() && !read.writes()));
             REQUIRE((write.begin() == ya && write.rows() == 2 && write.width() == 12 && !write.reads()));
             t.free_slot(got[0]);
@@ -142,7 +145,7 @@ TEST_CASE("a message comes out of the ring as the struct that went in, at every 
 
 TEST_CASE("a message longer than its ring streams through it, a slot at a time", "[device][ring]")
 {
-    ring_test t({.window = 32, .ring_slots = 4, .pool_blocks = 64});
+    ring_test t({.window = 32, .ring_slots = 4, .pool_blocks = 256});
     auto& w = t.writers[0];
     const auto feed = [&] {
         t.ingest.step(t.engine.team);
@@ -155,13 +158,13 @@ TEST_CASE("a message longer than its ring streams through it, a slot at a time",
     while (t.ingest.step(t.engine.team)) {}
     const auto got = t.take_decoded();
     REQUIRE(got.size() == 1);
-    u32 block = P::get(t.engine.s.first_block[got[0]]);
-    for (u32 i = device::inline_accesses; i < 1000; ++i) {
-        const u32 at = (i - device::inline_accesses) % device::pool_block_entries;
-        if (at == 0 && i != device::inline_accesses) block = P::get(t.engine.s.pool_next[block]);
-        REQUIRE((P::get(t.engine.s.pool_entries(block)[at]).begin() & 0xffffffff) == 64 * i);
-    }
-    CHECK(P::get(t.engine.s.pool_next[block]) == device::no_block);
+    const auto entries = t.engine.entries_of(got[0]);
+    REQUIRE(entries.size() == 1000);
+    for (u32 i = 0; i < 1000; ++i) REQUIRE((entries[i].begin() & 0xffffffff) == 64 * i);
+    u32 blocks = 0;
+    for (u32 b = P::get(t.engine.s.first_block[got[0]]); b != device::no_block; b = P::get(t.engine.s.pool_next[b])) ++blocks;
+    CHECK(blocks == 1000 / device::pool_block_entries);
+    CHECK(*t.engine.s.pool_free_count == t.engine.m.n.pool_blocks - blocks);
 }
 
 TEST_CASE("a ring whose head names a task of another ring waits alone, and goes on once that one is handed over", "[device][ring]")
@@ -202,9 +205,8 @@ TEST_CASE("all window slots taken: ingest waits, takes nothing in part, and is n
 TEST_CASE("pool blocks held by finished tasks come back when a message needs them", "[device][ring]")
 {
     // Three tasks take all pool blocks and finish; the next one needs as many. A free slot is in hand all the while.
-    ring_test t({.window = 32, .window_used = 16, .ring_slots = 1024, .pool_blocks = 12});
-    const auto four_blocks = device::inline_accesses + 4 * device::pool_block_entries;
-    for (u32 i = 0; i < 4; ++i) REQUIRE(t.send(0, {}, four_blocks));
+    ring_test t({.window = 32, .window_used = 16, .ring_slots = 1024, .pool_blocks = 24});
+    for (u32 i = 0; i < 4; ++i) REQUIRE(t.send(0, {}, 8 * device::pool_block_entries));
     while (t.ingest.step(t.engine.team)) {}
     const auto got = t.take_decoded();
     REQUIRE(got.size() == 3);
@@ -219,8 +221,9 @@ TEST_CASE("random messages over random rings: every one is decoded once, in orde
         INFO("seed " << seed);
         std::mt19937_64 random(seed);
         const u32 rings = 1 + random() % 4;
+        constexpr u32 blocks_max = 56; // of a message: 199 accesses, rounded up
         ring_test t({.window = 32, .window_used = 16 + 16 * static_cast<u32>(random() % 2), .rings = rings,
-                     .ring_slots = 4u << random() % 3, .pool_blocks = 40});
+                     .ring_slots = 4u << random() % 3, .pool_blocks = 5 * blocks_max});
         std::vector<u64> next(rings);
         std::vector<u32> held;
         u32 decoded = 0;
@@ -232,7 +235,7 @@ TEST_CASE("random messages over random rings: every one is decoded once, in orde
                 held.push_back(slot);
                 ++decoded;
             }
-            // Finish them in any order, but at most 7 blocks each: 40 blocks serve any five of them.
+            // Finish them in any order; the pool serves any five of them.
             while (held.size() > 3 || (!held.empty() && random() % 2)) {
                 const auto pick = random() % held.size();
                 t.free_slot(held[pick]);
@@ -253,5 +256,206 @@ TEST_CASE("random messages over random rings: every one is decoded once, in orde
         }
         for (u32 i = 0; i < 2000 && decoded < 500; ++i) turn();
         CHECK(decoded == 500);
+        for (const u32 slot : held) t.free_slot(slot);
+        t.ingest.step(t.engine.team);
+        CHECK(*t.engine.s.pool_free_count == t.engine.m.n.pool_blocks);
+    }
+}
+
+namespace {
+
+/// One message in words, before it is packed into chunks.
+struct wire_message {
+    struct item {
+        u32 w[3];
+        u32 words; ///< 1: a handle; 3: a chunk of its own
+    };
+    std::vector<item> entries;
+    std::vector<u32> scalars;
+    u32 blocks = 1;
+    u32 flags = 0;
+
+    std::vector<abi::chunk> entry_chunks() const
+    {
+        std::vector<abi::chunk> out;
+        u32 run = 0; // handles in the last chunk
+        for (const item& e : entries) {
+            if (e.words == 1 && run % 3 != 0) {
+                out.back().w[run % 3] = e.w[0];
+                ++run;
+                continue;
+            }
+            out.push_back({{e.w[0], e.words == 1 ? 0 : e.w[1], e.words == 1 ? 0 : e.w[2], 0}});
+            run = e.words == 1;
+        }
+        return out;
+    }
+    std::vector<abi::chunk> chunks(bool plain) const
+    {
+        const auto middle = entry_chunks();
+        std::vector<abi::chunk> out;
+        out.push_back(abi::message_header{blocks, 0, flags, static_cast<u32>(entries.size()), static_cast<u32>(scalars.size()),
+                                          plain ? static_cast<u32>(middle.size()) + 1 : 0}
+                          .encode());
+        out.insert(out.end(), middle.begin(), middle.end());
+        for (u32 i = 0; i < scalars.size(); i += 3) {
+            abi::chunk c{};
+            for (u32 j = 0; j < 3 && i + j < scalars.size(); ++j) c.w[j] = scalars[i + j];
+            out.push_back(c);
+        }
+        return out;
+    }
+    u32 slots() const { return static_cast<u32>((chunks(true).size() + abi::slot_chunks - 1) / abi::slot_chunks); }
+};
+
+bool put_all(host::ring_writer<P>& w, const std::vector<abi::chunk>& chunks)
+{
+    bool ok = true;
+    for (const auto& c : chunks) ok = ok && w.put(c, never);
+    return ok && w.finish(never);
+}
+
+} // namespace
+
+TEST_CASE("a message decoded at once and the same one decoded chunk by chunk leave the same task", "[device][ring]")
+{
+    for (u64 seed = 1; seed <= 30; ++seed) {
+        std::mt19937_64 random(seed);
+        const u32 ring_slots = std::vector<u32>{4, 8, 64}[seed % 3];
+        INFO("seed " << seed << " ring " << ring_slots);
+        const engine_shape shape{.window = 32, .ring_slots = ring_slots, .pool_blocks = 1024};
+        ring_test at_once(shape), by_chunk(shape);
+        for (ring_test* t : {&at_once, &by_chunk})
+            for (u32 h = 0; h < shape.handles; ++h)
+                t->engine.handles[h] = h % 3 ? abi::handle_entry{0x1000 + 0x100 * h, 64 + h, 0, 0, 0}
+                                             : abi::handle_entry{0x1000 + 0x100 * h, 16 + h, 3, 128, 0};
+        const auto below = [&](u64 n) { return static_cast<u32>(random() % n); };
+        const u32 slots_max = std::min(abi::message_plain_slots, ring_slots);
+        u64 number = 0;
+        u32 longest = 0;
+        const auto draw = [&] {
+            wire_message m;
+            m.blocks = 1 + below(1000);
+            m.flags = below(4) == 0 ? u32{abi::flag_no_access} : below(8) == 0 ? u32{abi::flag_whole_memory} : 0u;
+            const u32 entries = below(4) == 0 ? below(60) : below(6);
+            const u32 afters = number == 0 || below(3) ? 0 : below(entries + 1);
+            for (u32 i = 0; i < below(9); ++i) m.scalars.push_back(static_cast<u32>(random()));
+            for (u32 i = 0; i < entries; ++i) {
+                const auto mode = static_cast<access_mode>(1 + below(3));
+                const u64 position = number == 0 ? 0 : number - 1 - below(std::min<u64>(number, 50));
+                const bool handle = below(3) != 0;
+                wire_message::item e{};
+                if (i < afters)
+                    e = {{abi::encode_first(abi::entry_kind::after, access_mode::none, 0), static_cast<u32>(position), 0}, 3};
+                else if (handle)
+                    e = {{abi::encode_handle(below(shape.handles), mode), 0, 0}, 1};
+                else
+                    e = {{abi::encode_first(abi::entry_kind::range, mode, below(0x1ffffff)), static_cast<u32>(random()),
+                          below(5) ? static_cast<u32>(random()) : 0u}, 3};
+                m.entries.push_back(e);
+                if (m.slots() > slots_max) { // at the limit: this one was too many
+                    m.entries.pop_back();
+                    break;
+                }
+            }
+            return m;
+        };
+        for (u32 batch = 0; batch < 150; ++batch) {
+            // As many as fit, so that messages begin anywhere in what is fetched and run over its end.
+            u32 room = ring_slots;
+            std::vector<wire_message> sent;
+            for (;;) {
+                const wire_message m = draw();
+                if (m.slots() > room || sent.size() == 12) break;
+                room -= m.slots();
+                longest = std::max(longest, m.slots());
+                REQUIRE(put_all(at_once.writers[0], m.chunks(true)));
+                REQUIRE(put_all(by_chunk.writers[0], m.chunks(false)));
+                sent.push_back(m);
+                ++number;
+                if (below(3) == 0) break;
+            }
+            while (at_once.ingest.step(at_once.engine.team)) {}
+            while (by_chunk.ingest.step(by_chunk.engine.team)) {}
+            REQUIRE((at_once.ingest.rings_empty() && by_chunk.ingest.rings_empty()));
+            const auto a = at_once.take_decoded(), b = by_chunk.take_decoded();
+            REQUIRE(a == b);
+            REQUIRE(a.size() == sent.size());
+            for (u32 i = 0; i < a.size(); ++i) {
+                const u32 slot = a[i];
+                INFO("message " << number - sent.size() + i << ", " << sent[i].entries.size() << " entries, flags " << sent[i].flags);
+                const auto &x = at_once.engine, &y = by_chunk.engine;
+                REQUIRE(std::memcmp(x.m.records[slot].words, y.m.records[slot].words, sizeof x.m.records[slot].words) == 0);
+                REQUIRE(P::get(x.m.records[slot].blocks) == P::get(y.m.records[slot].blocks));
+                REQUIRE(P::get(x.s.task_id[slot]) == P::get(y.s.task_id[slot]));
+                const auto hx = P::get(x.s.heads[slot]), hy = P::get(y.s.heads[slot]);
+                REQUIRE((hx.slot_and_type == hy.slot_and_type && hx.identity == hy.identity && hx.blocks == hy.blocks));
+                REQUIRE(hx.entries_and_flags >> 16 == hy.entries_and_flags >> 16);
+                // A task that orders nothing by its accesses need not store them.
+                auto ex = x.entries_of(slot), ey = y.entries_of(slot);
+                const auto is_none = [](const access_entry& e) { return e.kind() == abi::entry_kind::none; };
+                if (sent[i].flags & abi::flag_no_access) {
+                    std::erase_if(ex, is_none);
+                    std::erase_if(ey, is_none);
+                    for (const auto& e : ex) REQUIRE_FALSE(e.is_memory());
+                } else {
+                    std::size_t real = 0;
+                    for (const auto& item : sent[i].entries) real += item.words == 1 || abi::kind_of(item.w[0]) == abi::entry_kind::after || item.w[2] != 0;
+                    REQUIRE(static_cast<std::size_t>(std::count_if(ex.begin(), ex.end(), is_none)) == ex.size() - real);
+                }
+                REQUIRE(ex.size() == ey.size());
+                for (u32 e = 0; e < ex.size(); ++e) REQUIRE((ex[e].head == ey[e].head && ex[e].tail == ey[e].tail));
+                // And the tags say which is what.
+                for (const auto* engine : {&x, &y}) {
+                    const auto all = engine->entries_of(slot);
+                    u32 block = P::get(engine->s.first_block[slot]);
+                    for (u32 e = 0; e < all.size(); ++e) {
+                        const u32 at = e % device::pool_block_entries;
+                        if (e != 0 && at == 0) block = P::get(engine->s.pool_next[block]);
+                        const device::pool_tag tag{P::get(engine->s.pool_tags[block])};
+                        REQUIRE(tag.slot() == slot);
+                        REQUIRE((tag.memory() >> at & 1) == (all[e].is_memory() ? 1u : 0u));
+                        REQUIRE((tag.after() >> at & 1) == (all[e].kind() == abi::entry_kind::after ? 1u : 0u));
+                    }
+                    if (!all.empty()) REQUIRE(P::get(engine->s.pool_next[block]) == device::no_block);
+                }
+            }
+            for (const u32 slot : a) {
+                at_once.free_slot(slot);
+                by_chunk.free_slot(slot);
+            }
+        }
+        CHECK(longest == slots_max);
+        at_once.ingest.step(at_once.engine.team);
+        CHECK(*at_once.engine.s.pool_free_count == shape.pool_blocks);
+    }
+}
+
+TEST_CASE("a plain message of which only a part is published is not taken", "[device][ring]")
+{
+    for (const u32 before : {0u, 1u, 5u}) {
+        ring_test t({.window = 32, .ring_slots = 8});
+        for (u32 i = 0; i < before; ++i) REQUIRE(t.send(0, {}, 1));
+        wire_message m;
+        m.scalars = {1, 2, 3};
+        for (u32 i = 0; i < 7; ++i)
+            m.entries.push_back({{abi::encode_first(abi::entry_kind::range, access_mode::write, 0), 64 * i, 8}, 3});
+        auto chunks = m.chunks(true);
+        REQUIRE(m.slots() == 3);
+        while (chunks.size() % abi::slot_chunks) chunks.push_back({});
+        for (u32 c = 0; c < chunks.size(); ++c) {
+            INFO(before << " messages before, " << c << " chunks published");
+            for (u32 i = 0; i < 3; ++i) t.ingest.step(t.engine.team);
+            REQUIRE(t.take_decoded().size() == (c == 0 ? before : 0));
+            REQUIRE(*t.engine.s.pool_free_count == t.engine.m.n.pool_blocks - before);
+            REQUIRE(device::popcount(t.engine.s.free_slots[0]) == 32 - before);
+            REQUIRE(t.engine.m.ring_pages[0].consumed.raw == before);
+            REQUIRE(t.writers[0].put(chunks[c], never));
+        }
+        while (t.ingest.step(t.engine.team)) {}
+        const auto got = t.take_decoded();
+        REQUIRE(got.size() == 1);
+        CHECK(t.engine.entries_of(got[0]).size() == 7);
+        CHECK(t.engine.m.ring_pages[0].consumed.raw == before + 3);
     }
 }

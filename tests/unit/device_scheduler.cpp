@@ -1,4 +1,5 @@
-// The scheduler role on an engine made by hand: counters across their 32-bit wrap, queues at their limits, tickets.
+// The scheduler beside the linker on an engine made by hand: counters across their 32-bit wrap, queues at their limits, tickets,
+// fences, what a park leaves in the queues.
 #include "device_engine.hpp"
 #include "trace_catch.hpp"
 #include <set>
@@ -12,39 +13,58 @@ using device::scope;
 namespace {
 
 struct scheduler_test {
-    explicit scheduler_test(const engine_shape& shape) : engine(shape), decoded(engine.s.decoded_queue()), freed(engine.s.free_queue()), retired(engine.s.retired_queue()) {}
+    explicit scheduler_test(const engine_shape& shape)
+        : engine(shape), admitted(engine.s.admitted_queue()), finished(engine.s.finished_queue()), retired(engine.s.retired_queue())
+    {
+    }
 
-    void start() { scheduler = std::make_unique<device::scheduler<P>>(engine.m, engine.s); }
-    void put(u32 slot, u32 blocks = 1)
+    /// A launch.
+    void start()
+    {
+        linker = std::make_unique<device::linker<P>>(engine.m, engine.s);
+        scheduler = std::make_unique<device::scheduler<P>>(engine.m, engine.s);
+    }
+    void put(u32 slot, u32 blocks = 1) { hand_over(slot, blocks, slot | device::admitted_free); }
+    /// Waits for the tasks in `slots`.
+    void put_behind(u32 slot, const std::vector<u32>& slots, u32 blocks = 1)
+    {
+        while (admitted.room(engine.team) == 0) linker->step(engine.team);
+        const u32 groups = engine.m.n.groups();
+        auto* const row = engine.s.predecessors + admitted.position() % device::admitted_max * groups;
+        for (u32 g = 0; g < groups; ++g) P::set(row[g], 0u);
+        for (const u32 before : slots) P::set(row[before / 32], P::get(row[before / 32]) | 1u << before % 32);
+        hand_over(slot, blocks, slot);
+    }
+    void hand_over(u32 slot, u32 blocks, u32 entry)
     {
         engine.fill_slot(slot, next_position++, {}, 0, blocks);
-        decoded.push(engine.team, slot);
+        while (admitted.room(engine.team) == 0) linker->step(engine.team);
+        admitted.push(engine.team, entry);
     }
     u32 take_retired()
     {
         u32 count = 0;
         while (retired.available(engine.team)) {
-            positions.insert(retired.pop().position);
+            const u32 slot = retired.pop() & ~device::retired_look;
+            positions.insert(P::get(engine.s.task_id[slot]));
             ++count;
         }
         retired.release(engine.team);
-        while (freed.available(engine.team)) free_slots.push_back(freed.pop());
-        freed.release(engine.team);
         return count;
     }
     /// Steps until nothing happens.
     void settle()
     {
-        while (scheduler->step(engine.team)) {}
+        while (linker->step(engine.team) | scheduler->step(engine.team)) {}
     }
 
     hand_made_engine engine;
-    device::queue_producer<P, u32, edge::R3_decoded, edge::A3_admitted> decoded;
-    device::queue_consumer<P, u32, edge::A2_slot_freed, edge::R2_slot_taken> freed;
-    device::queue_consumer<P, device::retired_entry, edge::A6_retired, edge::R6_notified> retired;
+    device::queue_producer<P, u32, edge::R10_admitted, edge::A10_linked> admitted;
+    device::queue_consumer<P, u32, edge::A11_finished, edge::R11_taken> finished;
+    device::queue_consumer<P, u32, edge::A6_retired, edge::R6_notified> retired;
+    std::unique_ptr<device::linker<P>> linker;
     std::unique_ptr<device::scheduler<P>> scheduler;
     std::multiset<u64> positions;
-    std::vector<u32> free_slots;
     u64 next_position = 0;
 };
 
@@ -58,13 +78,13 @@ struct waited_too_long {};
 
 } // namespace
 
-TEST_CASE("mails go on arriving when a worker's mail counter passes 2^31 and 2^32", "[device][scheduler]")
+TEST_CASE("mails go on arriving when a worker's mail counter passes 2^30, 2^31 and 2^32", "[device][scheduler]")
 {
-    for (const u32 start : {0x7ffffff0u, 0xfffffff0u}) {
+    for (const u32 start : {0x3ffffff0u, 0x7ffffff0u, 0xfffffff0u}) {
         INFO("first tag after " << start);
         scheduler_test t({.window = 32, .workers = 1});
-        t.engine.s.sent[0] = t.engine.s.seen[0] = start;
-        t.engine.m.done[0].raw = start << 1;
+        t.engine.s.sent[0] = start;
+        t.engine.m.done[0].raw = device::done_word::make(start, 0);
         t.take_retired();
         t.start();
         let_waits_end(t.engine);
@@ -84,35 +104,44 @@ TEST_CASE("mails go on arriving when a worker's mail counter passes 2^31 and 2^3
 
 TEST_CASE("a worker is told to leave and comes back across the wrap of its mail counter", "[device][scheduler]")
 {
-    scheduler_test t({.window = 32, .workers = 1});
-    t.engine.s.sent[0] = t.engine.s.seen[0] = 0xffffffff;
-    t.engine.m.done[0].raw = 0xffffffffu << 1;
-    t.take_retired();
-    t.start();
-    {
+    for (const u32 sent : {0x3fffffffu, 0xffffffffu}) {
+        INFO("mails sent before " << sent);
+        scheduler_test t({.window = 32, .workers = 1});
+        t.engine.s.sent[0] = sent;
+        t.engine.m.done[0].raw = device::done_word::make(sent, 0);
+        t.take_retired();
+        t.start();
+        {
+            device::worker_port<P> port(t.engine.m, 0, 0);
+            t.scheduler->dismiss_workers(t.engine.team);
+            let_waits_end(t.engine);
+            const auto letter = port.wait();
+            REQUIRE((letter.leaves() && letter.tag != 0));
+            port.leave(letter);
+            // Else the next launch would see an answer that is none.
+            REQUIRE(device::done_word{t.engine.m.done[0].raw}.count() == (t.engine.s.sent[0] & device::number_mask));
+        }
+        t.start();
         device::worker_port<P> port(t.engine.m, 0, 0);
-        t.scheduler->dismiss_workers(t.engine.team);
-        let_waits_end(t.engine);
+        t.put(3);
+        t.settle();
         const auto letter = port.wait();
-        REQUIRE(letter.leaves());
-        port.leave(letter);
-        REQUIRE(t.engine.m.done[0].raw >> 1 == (t.engine.s.seen[0] & 0x7fffffff)); // else the scheduler counts 2^31 answers
+        REQUIRE(letter.slot() == 3);
+        port.answer(letter);
+        t.settle();
+        CHECK(t.take_retired() == 1);
     }
-    t.start();
-    device::worker_port<P> port(t.engine.m, 0, 0);
-    t.put(3);
-    t.settle();
-    const auto letter = port.wait();
-    CHECK(letter.slot() == 3);
 }
 
-TEST_CASE("the ready queue keeps its order and its entries when its counters pass 2^32", "[device][scheduler]")
+TEST_CASE("the queues between linker and scheduler keep their order and their entries when their counters pass 2^32", "[device][scheduler]")
 {
     for (const u32 window : {32u, 64u, 96u, 160u, 1024u}) {
         INFO("window " << window);
         scheduler_test t({.window = window, .workers = 1});
         t.take_retired();
-        t.engine.s.counters[device::saved_ready_head] = t.engine.s.counters[device::saved_ready_tail] = 0xffffffffu - window / 2;
+        const u32 from = 0xffffffffu - window / 2;
+        for (auto* word : {t.engine.s.ready_head, t.engine.s.ready_tail, t.engine.s.completed_head, t.engine.s.completed_tail, t.engine.s.linked})
+            word->raw = from;
         t.start();
         let_waits_end(t.engine);
         device::worker_port<P> port(t.engine.m, 0, 0);
@@ -125,7 +154,7 @@ TEST_CASE("the ready queue keeps its order and its entries when its counters pas
             t.settle();
         }
         CHECK(t.take_retired() == window);
-        CHECK(t.scheduler->window_empty());
+        CHECK(t.linker->empty());
     }
 }
 
@@ -143,22 +172,24 @@ TEST_CASE("a step never waits for the notifier, which on the host has its turn a
     static u32 looks;
     looks = 0;
     device::host_delay_hook = [](edge e) {
-        if (e == edge::A6_notified && ++looks > 100000) throw waited_too_long{};
+        (void)e;
+        if (++looks > 1'000'000) throw waited_too_long{};
     };
     for (u32 slot = 0; slot < window; ++slot) t.put(slot);
     bool waited = false;
     try {
         for (u32 round = 0; round < 40; ++round) {
+            t.linker->step(t.engine.team);
+            t.linker->step(t.engine.team); // a step links 32
             t.scheduler->step(t.engine.team);
-            t.scheduler->step(t.engine.team); // admission takes 32 a step
             for (auto& port : ports) {
                 const auto letter = port.wait();
                 if (!letter.leaves()) port.answer(letter);
             }
             t.scheduler->step(t.engine.team);
             while (notifier.step(t.engine.team)) {}
-            while (t.freed.available(t.engine.team)) t.put(t.freed.pop());
-            t.freed.release(t.engine.team);
+            while (t.finished.available(t.engine.team)) t.put(t.finished.pop());
+            t.finished.release(t.engine.team);
             looks = 0;
         }
     } catch (const waited_too_long&) {
@@ -231,6 +262,7 @@ TEST_CASE("tickets: every block is drawn once, a park stops the drawing and the 
     CHECK(t.take_retired() == 0);
     CHECK(drawn.size() < blocks);
     // Park and relaunch.
+    t.linker->save(t.engine.team);
     t.scheduler->dismiss_workers(t.engine.team);
     for (u32 w = 0; w < 3; ++w) {
         device::worker_port<P> port(t.engine.m, w, w);
@@ -260,5 +292,287 @@ TEST_CASE("tickets: every block is drawn once, a park stops the drawing and the 
     CHECK(small == 1);
     t.settle();
     CHECK(t.take_retired() == 1);
-    CHECK(t.scheduler->window_empty());
+    CHECK(t.linker->empty());
+}
+
+TEST_CASE("a worker that sees the tickets used up says so, and then nobody else is invited", "[device][scheduler]")
+{
+    constexpr u32 blocks = 5;
+    scheduler_test t({.window = 32, .workers = 2});
+    t.start();
+    t.put(4, 1);
+    t.settle();
+    t.put(2, blocks); // one worker is busy: one is invited
+    t.put(9, 1);      // waits behind the tickets
+    t.settle();
+    let_waits_end(t.engine);
+    const auto done = [&](u32 w) { return device::done_word{t.engine.m.done[w].raw}; };
+    device::worker_port<P> first(t.engine.m, 0, 0), second(t.engine.m, 1, 1);
+    const auto small = first.wait();
+    REQUIRE((small.slot() == 4 && !small.tickets()));
+    const auto invited = second.wait();
+    REQUIRE((invited.slot() == 2 && invited.tickets()));
+    P::store(edge::P1_stop, *t.engine.m.stop, static_cast<u32>(device::stop_level::none), order::relaxed, scope::device);
+    for (u32 b = 0; b < blocks; ++b) REQUIRE(second.draw(second.record(invited), blocks, 1) == b);
+    REQUIRE(second.draw(second.record(invited), blocks, 1) >= blocks);
+    second.answer(invited);
+    CHECK((done(1).raw & device::done_word::drawn_bit) != 0);
+    t.settle();
+    CHECK(t.take_retired() == 1); // complete with its last answer, though one worker was never asked
+    CHECK(t.positions.count(1) == 1);
+    let_waits_end(t.engine);
+    const auto next = second.wait();
+    CHECK((next.slot() == 9 && !next.tickets()));
+    first.answer(small);
+    second.answer(next);
+    CHECK((done(0).raw & device::done_word::drawn_bit) == 0);
+    CHECK((done(1).raw & device::done_word::drawn_bit) == 0); // it spoke of the mail before
+    t.settle();
+    CHECK(t.take_retired() == 2);
+    CHECK(first.wait().leaves());
+    CHECK(t.linker->empty());
+}
+
+TEST_CASE("a worker that a park stopped does not say that the tickets are used up", "[device][scheduler]")
+{
+    scheduler_test t({.window = 32, .workers = 2});
+    t.start();
+    t.put(2, 5);
+    t.settle();
+    for (u32 w = 0; w < 2; ++w) {
+        device::worker_port<P> port(t.engine.m, w, w);
+        const auto letter = port.wait();
+        REQUIRE(port.draw(port.record(letter), 5, 1) < 5);
+        P::store(edge::P1_stop, *t.engine.m.stop, static_cast<u32>(device::stop_level::park), order::relaxed, scope::device);
+        REQUIRE(port.draw(port.record(letter), 5, 1) >= 5);
+        port.answer(letter);
+        CHECK((t.engine.m.done[w].raw & device::done_word::drawn_bit) == 0);
+        P::store(edge::P1_stop, *t.engine.m.stop, static_cast<u32>(device::stop_level::none), order::relaxed, scope::device);
+    }
+    t.scheduler->stop_dispatch();
+    t.settle();
+    CHECK(t.scheduler->workers_idle());
+    CHECK(t.take_retired() == 0);
+}
+
+TEST_CASE("completion words hold 30 bits of the count beside what they say of the mail, across the wrap", "[device][scheduler]")
+{
+    for (const u32 count : {0u, 1u, 0x3ffffffeu, 0x3fffffffu, 0x40000000u, 0x7fffffffu, 0xffffffffu})
+        for (u32 bits = 0; bits < 4; ++bits) {
+            const auto word = device::done_word{device::done_word::make(count, bits)};
+            CHECK(word.count() == (count & device::number_mask));
+            CHECK((word.raw & 3) == bits);
+            CHECK(device::tag_of(count) != 0);
+            CHECK(device::tag_of(count) == device::tag_of(word.count()));
+            CHECK(device::tag_of(count) != device::tag_of(count + device::mailbox_depth)); // of one mail place
+            CHECK(device::done_word::make(device::tag_of(count), bits) == word.raw);       // the worker makes it from the tag
+        }
+}
+
+TEST_CASE("a failure is told with its task on either side of the count's wrap, and the word keeps saying it", "[device][scheduler]")
+{
+    scheduler_test t({.window = 32, .workers = 1});
+    const u32 start = 0x3ffffffe;
+    t.engine.s.sent[0] = start;
+    t.engine.m.done[0].raw = device::done_word::make(start, 0);
+    t.start();
+    let_waits_end(t.engine);
+    device::worker_port<P> port(t.engine.m, 0, 0);
+    for (u32 i = 0; i < 4; ++i) {
+        t.put(i);
+        t.settle();
+        const auto letter = port.wait();
+        REQUIRE(letter.slot() == i);
+        if (i == 1) port.fail(port.record(letter), 55);
+        port.answer(letter);
+        CHECK((t.engine.m.done[0].raw & device::done_word::failed_bit) == (i >= 1 ? 1u : 0u));
+        t.settle();
+        REQUIRE(t.retired.available(t.engine.team) == 1);
+        const u32 entry = t.retired.pop();
+        CHECK(entry == (i | (i >= 1 ? device::retired_look : 0u)));
+        CHECK(t.engine.m.records[i].status.raw == (i == 1 ? 55u : 0u));
+        t.retired.release(t.engine.team);
+    }
+}
+
+namespace {
+
+/// What the scheduler did since the last reset: fences and mails, in order.
+struct fence_log {
+    static inline std::vector<edge> seen;
+    fence_log()
+    {
+        seen.clear();
+        device::host_delay_hook = [](edge e) {
+            if (e == edge::R4A5_step_fence || e == edge::R4_mail) seen.push_back(e);
+        };
+    }
+    ~fence_log() { device::host_delay_hook = nullptr; }
+};
+
+const std::vector<edge> fence_then_mail = {edge::R4A5_step_fence, edge::R4_mail};
+
+} // namespace
+
+TEST_CASE("a task linked since the last fence is mailed behind a fence, wherever the count of linked tasks stands", "[device][scheduler]")
+{
+    for (const u32 linked : {0u, 1u, 0x7ffdu, 0x7fffu, 0x8000u, 0xc000u, 0xfffeu, 0xffffu, 0x18000u, 0xfffffff0u, 0xffffffffu})
+        for (const bool idle_first : {false, true}) {
+            INFO("linked before the launch " << linked << (idle_first ? ", idle first" : ""));
+            scheduler_test t({.window = 32, .workers = 2});
+            t.engine.s.linked->raw = linked; // by launches before
+            t.start();
+            if (idle_first) t.settle();
+            for (u32 slot = 0; slot < 2; ++slot) {
+                t.put(slot);
+                t.linker->step(t.engine.team);
+                fence_log log;
+                t.scheduler->step(t.engine.team);
+                REQUIRE(log.seen == fence_then_mail);
+            }
+        }
+}
+
+TEST_CASE("a hop costs one fence: what waited is mailed behind the fence of the step that saw the completion", "[device][scheduler]")
+{
+    for (const u32 linked : {0u, 0x7fffu, 0xffffu, 0xfffffffeu}) {
+        INFO("linked before the launch " << linked);
+        scheduler_test t({.window = 32, .workers = 1});
+        t.engine.s.linked->raw = linked;
+        t.start();
+        let_waits_end(t.engine);
+        device::worker_port<P> port(t.engine.m, 0, 0);
+        t.put(0);
+        for (u32 slot = 1; slot < 8; ++slot) t.put_behind(slot, {slot - 1});
+        t.settle();
+        for (u32 slot = 0; slot < 7; ++slot) {
+            const auto letter = port.wait();
+            REQUIRE(letter.slot() == slot);
+            port.answer(letter);
+            fence_log log;
+            t.settle();
+            REQUIRE(log.seen == fence_then_mail);
+        }
+    }
+}
+
+TEST_CASE("a ready entry tells whether it was linked after a count of tasks, up to half the span of its number", "[device][scheduler]")
+{
+    for (const u32 count : {0u, 1u, 0x7fffu, 0x8000u, 0xffffu, 0x10000u, 0xffffffffu}) {
+        for (const u32 after : {1u, 2u, 32u, device::window_slots_max, 0x7fffu}) {
+            const auto entry = device::ready_entry::make(device::window_slots_max - 1, count + after);
+            CHECK(entry.linked_after(count));
+            CHECK(entry.slot() == device::window_slots_max - 1);
+        }
+        for (const u32 before : {0u, 1u, 32u, device::window_slots_max, 0x7fffu})
+            CHECK_FALSE(device::ready_entry::make(7, count - before).linked_after(count));
+    }
+}
+
+TEST_CASE("a task that waits while more than 2^15 others are linked is woken and mailed once, at worst behind a fence too many", "[device][scheduler]")
+{
+    scheduler_test t({.window = 32, .workers = 2});
+    t.start();
+    let_waits_end(t.engine);
+    device::worker_port<P> first(t.engine.m, 0, 0), second(t.engine.m, 1, 1);
+    t.put(30);
+    t.put_behind(31, {30});
+    t.settle();
+    const auto blocker = first.wait();
+    REQUIRE(blocker.slot() == 30);
+    for (u32 i = 0; i < 0x9000; ++i) {
+        t.put(i % 8);
+        t.settle();
+        const auto letter = second.wait();
+        REQUIRE(letter.slot() == i % 8);
+        second.answer(letter);
+        t.settle();
+        REQUIRE(t.take_retired() == 1);
+    }
+    first.answer(blocker);
+    fence_log log;
+    t.settle();
+    REQUIRE(log.seen.size() >= 2);
+    CHECK((log.seen.front() == edge::R4A5_step_fence && log.seen.back() == edge::R4_mail));
+    CHECK(first.wait().slot() == 31);
+}
+
+TEST_CASE("what a park leaves in the completed and the ready queue is taken up by the next launch", "[device][scheduler]")
+{
+    for (const bool look_between : {false, true}) { // does the linker see the completion before it stops?
+        INFO(look_between);
+        scheduler_test t({.window = 32, .workers = 1});
+        t.start();
+        device::worker_port<P> port(t.engine.m, 0, 0);
+        t.put(0);
+        t.put_behind(1, {0});
+        t.put_behind(2, {0});
+        t.put_behind(3, {1, 2});
+        t.settle();
+        let_waits_end(t.engine);
+        const auto letter = port.wait();
+        REQUIRE(letter.slot() == 0);
+        // Park: the linker stops first, in the second case after it filled the ready queue.
+        t.scheduler->stop_dispatch();
+        port.answer(letter);
+        if (!look_between) t.linker->save(t.engine.team);
+        t.scheduler->step(t.engine.team);
+        if (look_between) {
+            REQUIRE(t.linker->step(t.engine.team));
+            t.linker->save(t.engine.team);
+        }
+        t.scheduler->step(t.engine.team);
+        REQUIRE(t.scheduler->workers_idle());
+        t.scheduler->dismiss_workers(t.engine.team);
+        const auto leaving = port.wait();
+        REQUIRE((leaving.leaves() && leaving.tag != 0));
+        port.leave(leaving);
+        CHECK(t.take_retired() == 1);
+        // Relaunch.
+        t.start();
+        CHECK_FALSE(t.linker->empty());
+        device::worker_port<P> again(t.engine.m, 0, 0);
+        for (u32 slot = 1; slot < 4; ++slot) {
+            t.settle();
+            const auto next = again.wait();
+            REQUIRE(next.slot() == slot);
+            again.answer(next);
+        }
+        t.settle();
+        CHECK(t.linker->empty());
+        CHECK(t.take_retired() == 3);
+        CHECK(t.positions.size() == 4);
+        CHECK(again.wait().leaves());
+    }
+}
+
+TEST_CASE("a slot that comes again while the linker looks is linked behind its own completion", "[device][linker]")
+{
+    static scheduler_test* test;
+    static device::queue_producer<P, u32, edge::R13_completed, edge::A13_taken>* completions;
+    scheduler_test t({.window = 32, .workers = 1});
+    t.start();
+    t.put(0);
+    t.put_behind(1, {0});
+    t.settle();
+    device::queue_producer<P, u32, edge::R13_completed, edge::A13_taken> completed(t.engine.s.completed_queue());
+    test = &t;
+    completions = &completed;
+    // Between the linker's look at the completed queue and the one at the admitted queue, slot 0 goes all the way round.
+    device::host_delay_hook = [](edge e) {
+        if (e != edge::A10_admitted) return;
+        device::host_delay_hook = nullptr;
+        completions->push(test->engine.team, 0);
+        test->put(0);
+    };
+    REQUIRE(t.linker->step(t.engine.team));
+    REQUIRE(device::host_delay_hook.load() == nullptr);
+    CHECK((t.engine.s.in_flight[0] & 3) == 3); // the new task of slot 0, and the one that waited
+    CHECK(t.engine.s.ready_tail->raw == 3);    // the old task of slot 0; the one that waited for it; the new one
+    CHECK(P::get(t.engine.s.ready_entries[1]).word == device::ready_entry::make(1, 2).word);
+    CHECK(P::get(t.engine.s.ready_entries[2]).word == device::ready_entry::make(0, 3).word);
+    // Who comes now waits for the new task.
+    t.put_behind(2, {0});
+    t.linker->step(t.engine.team);
+    CHECK((t.engine.s.pending[2] & 0xffff) == 1);
 }

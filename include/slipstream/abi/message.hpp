@@ -4,7 +4,9 @@
 //   tag = lap + 1 (mod 2^32), lap = ring position / ring slots (a power of two). Zero-filled memory is no valid lap 0. A slot is overwritten
 //   only after the reader acknowledged it, so a reader can meet only the current tag or the one of the lap before.
 // A message is a run of chunks; it starts on a slot boundary and its last slot is filled up with empty chunks:
-//   header        w0 blocks | w1 task type, flags | w2 entries (after + accesses), scalar words
+//   header        w0 blocks | w1 task type (16 bits), flags (8), 1 + chunks of entries if plain (8) | w2 entries (after +
+//                 accesses), scalar words. Plain: no entry takes two chunks, and the message is no longer than
+//                 message_plain_slots slots, nor than its ring
 //   entries       in order: `after` entries, accesses of the typed members in member order, further accesses
 //   scalars       3 words a chunk
 // An entry's first word says what it is. A handle takes one word, three to a chunk; a run of handles that does not fill
@@ -32,6 +34,7 @@ namespace slipstream::abi {
 
 inline constexpr u32 chunk_payload_words = 3;
 inline constexpr u32 slot_chunks = 4;
+inline constexpr u32 message_plain_slots = 8; ///< what the reader fetches at a time: a plain message is no longer, nor longer than its ring
 inline constexpr u32 address_bits = 57; ///< canonical user-space addresses of x86-64 and of the GPU
 
 /// How a task uses an access. Bits: 1 reads, 2 writes, 4 reserved for reductions.
@@ -74,17 +77,23 @@ struct message_header {
     u32 flags;   ///< message_flags
     u32 entries; ///< after entries and accesses
     u32 scalars; ///< words
+    u32 entry_chunks_plus_one = 0; ///< 0: not plain
+
+    SLIPSTREAM_BOTH bool plain() const { return entry_chunks_plus_one != 0; }
+    SLIPSTREAM_BOTH u32 entry_chunks() const { return entry_chunks_plus_one - 1; }
+    /// Chunks of a plain message, this one included.
+    SLIPSTREAM_BOTH u32 plain_chunks() const { return entry_chunks_plus_one + (scalars + 2) / 3; }
 
     static constexpr u32 entries_max = 0xffff;
     static constexpr u32 scalars_max = 0xffff;
 
     SLIPSTREAM_BOTH chunk encode() const
     {
-        return chunk{{blocks, type | flags << 16, entries | scalars << 16, 0}};
+        return chunk{{blocks, type | flags << 16 | entry_chunks_plus_one << 24, entries | scalars << 16, 0}};
     }
     SLIPSTREAM_BOTH static message_header decode(const chunk& c)
     {
-        return {c.w[0], c.w[1] & 0xffff, c.w[1] >> 16, c.w[2] & 0xffff, c.w[2] >> 16};
+        return {c.w[0], c.w[1] & 0xffff, c.w[1] >> 16 & 0xff, c.w[2] & 0xffff, c.w[2] >> 16, c.w[1] >> 24};
     }
 };
 

@@ -9,12 +9,15 @@
 #define SLIPSTREAM_BOTH_RARE inline __host__ __device__ __noinline__
 /// One copy of a loop's body: the control roles' code must stay small.
 #define SLIPSTREAM_ONE_COPY _Pragma("unroll 1")
+/// All copies: loops over lane_array, whose indices must be known.
+#define SLIPSTREAM_UNROLL _Pragma("unroll")
 /// Qualifier of a task body: compiled for the host and, under nvcc, for the GPU.
 #define SLIPSTREAM_BODY __host__ __device__
 #else
 #define SLIPSTREAM_BOTH inline
 #define SLIPSTREAM_BOTH_RARE inline
 #define SLIPSTREAM_ONE_COPY
+#define SLIPSTREAM_UNROLL
 #define SLIPSTREAM_BODY
 #endif
 

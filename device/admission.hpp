@@ -1,0 +1,357 @@
+// The admission role: finds out which unfinished tasks a decoded task must wait for, and hands both to the linker.
+//
+// One owner of the access table, no locks. For each access the table keeps one bit, whether it is still live: an access that
+// one later write covers whole is superseded and not compared again, because every later task that meets it also meets that
+// write. A chain of tasks on one buffer so keeps one live access, not W.
+//
+// Hazards: new writes against old reads and writes, new reads against old writes (design brief, section 2), exact half-open
+// byte ranges and 2-D rectangles (abi/access_entry.hpp). A whole-memory task waits for all exposed tasks and then is the only
+// exposed one: everything later waits for it, access-less tasks included, and its own `after` entries are implied.
+//
+// What this role knows of finished tasks may be old: it may name a predecessor that is complete. The linker drops those: it
+// knows, and a slot cannot have been given to a later task, because slots go back to ingest through this role, behind the
+// rows that name them (both queues are first in, first out).
+//
+// WORK  The teams of a crew share the words of live bits: 32 old accesses a word, a lane each, against four new ones at a time,
+// bounding ranges first; the lanes then look at their hits again, exactly.
+// COST  of a task with accesses: two barriers of the crew; for each word of live accesses a 16-byte load and about ten
+// instructions a lane and new access, shared by the teams; no L2 access while the pool lies in fast memory.
+//
+// OWNERS  the leading team (index 0) writes exposed, live and the queues between two scans; during a scan team t alone writes the
+//         words w of `live` with w % teams == t. The row of predecessors is shared by set_bits.
+// EDGES   A3 (decoded) · R10 (admitted: slot and row) · A11 (finished) · R2 (slot freed). The crew's barrier orders orders,
+//         live and row between its teams.
+#pragma once
+#include "device/layout.hpp"
+
+namespace slipstream::device {
+
+template <class P>
+class admission {
+public:
+    using team_type = typename P::team;
+    using crew_type = typename P::crew;
+
+    SLIPSTREAM_BOTH admission(const engine_memory<P>& memory, const control_state<P>& state)
+        : m_(memory), s_(state), decoded_(state.decoded_queue()), admitted_(state.admitted_queue()),
+          finished_(state.finished_queue()), free_(state.free_queue()), whole_(state.counters[saved_whole]),
+          words_(state.counters[saved_live_words])
+    {
+    }
+
+    /// The leading team: takes back finished slots, admits what was decoded. True when it did anything.
+    SLIPSTREAM_BOTH bool step(crew_type& crew)
+    {
+        team_type& team = crew.team();
+        const bool freed = reclaim(team);
+        const u32 arrived = decoded_.available(team);
+        if (arrived == 0) return freed;
+        const u32 room = admitted_.room(team);
+        const u32 most = arrived < room ? arrived : room;
+        const u32 count = most < 32 ? most : 32;
+        if (count == 0) return freed;
+        const u32 declaring
+            = team.mask32([&](u32 k) { return k < count && P::get(s_.heads[decoded_.peek(k)]).entries_and_flags != 0; });
+        SLIPSTREAM_ONE_COPY
+        for (u32 k = 0; k < count;) {
+            const u32 rest = declaring >> k;
+            const u32 run = rest == 0 ? count - k : lowest_bit(rest);
+            if (run != 0 && whole_ == 0) {
+                admit_free(team, k, run);
+                k += run;
+            } else {
+                admit(crew, decoded_.peek(k));
+                ++k;
+            }
+            admitted_.publish(team);
+        }
+        decoded_.skip(count);
+        decoded_.release(team);
+        return true;
+    }
+
+    /// Everything decoded so far was handed on.
+    SLIPSTREAM_BOTH bool decoded_empty(team_type& team) { return decoded_.available(team) == 0; }
+
+    /// The other teams: help the leading one until it leaves.
+    SLIPSTREAM_BOTH static void assist(const engine_memory<P>& m, const control_state<P>& s, crew_type& crew)
+    {
+        const access_scan scan(m, s);
+        for (;;) {
+            crew.sync();
+            const u32 slot = s.orders[0];
+            if (slot == leave) return;
+            scan.run(crew.team(), crew.index(), crew.teams(), slot, s.orders[1], s.orders[2]);
+            crew.sync();
+        }
+    }
+
+    /// The leading team, at the end: lets the others go and saves what lives in registers.
+    SLIPSTREAM_BOTH void finish(crew_type& crew)
+    {
+        if (crew.team().leader()) {
+            s_.counters[saved_whole] = whole_;
+            s_.counters[saved_live_words] = words_;
+            s_.orders[0] = leave;
+        }
+        crew.sync();
+    }
+
+private:
+    static constexpr u32 leave = 0xffffffff;
+    static constexpr u32 words_alone = 4;
+
+    /// Four accesses of the task being admitted, taken apart once: the loop over old accesses is a few instructions a pair.
+    struct probe {
+        u64 lo[pool_block_entries];
+        u64 hi[pool_block_entries]; ///< 0: takes no part
+        u32 write_mask = 0;
+        u32 rect_mask = 0;
+        u32 loose_mask = 0;
+
+        SLIPSTREAM_BOTH probe(const control_state<P>& s, u32 block, u32 memory)
+        {
+            table_entry entry[pool_block_entries];
+            for (u32 i = 0; i < pool_block_entries; ++i) entry[i] = s.pool_entry(block, i);
+            for (u32 i = 0; i < pool_block_entries; ++i) {
+                const bool used = memory >> i & 1; // else what an earlier task left there
+                lo[i] = used ? entry[i].begin() : ~u64{0};
+                hi[i] = used ? entry[i].end() : 0;
+                write_mask |= static_cast<u32>(entry[i].writes()) << i;
+                rect_mask |= static_cast<u32>(entry[i].is_rect()) << i;
+                loose_mask |= static_cast<u32>(entry[i].kind() == abi::entry_kind::loose) << i;
+            }
+            write_mask &= memory;
+            rect_mask &= memory;
+        }
+
+        /// Must the task perhaps wait for one that made the access `old`? By bounding ranges.
+        SLIPSTREAM_BOTH bool may_conflict(const table_entry& old) const
+        {
+            const u64 old_lo = old.begin();
+            const u64 old_hi = old.end();
+            const u64 old_hi_written = old.writes() ? old_hi : 0; // what reads care for
+            bool any = false;
+            for (u32 i = 0; i < pool_block_entries; ++i)
+                any |= (old_lo < hi[i]) & (lo[i] < (write_mask >> i & 1 ? old_hi : old_hi_written));
+            return any;
+        }
+        /// Is `old`, which is no rectangle, superseded by one of the writes, which are none either?
+        SLIPSTREAM_BOTH bool covers(const table_entry& old) const
+        {
+            const u32 covering = write_mask & ~loose_mask;
+            bool any = false;
+            for (u32 i = 0; i < pool_block_entries; ++i)
+                any |= (lo[i] <= old.begin()) & (old.end() <= hi[i]) & ((covering >> i & 1) != 0);
+            return any;
+        }
+    };
+
+    struct exact_result {
+        bool conflicts;
+        bool covers;
+    };
+
+    /// The same, exactly, where a rectangle takes part.
+    SLIPSTREAM_BOTH static exact_result compare_exactly(const control_state<P>& s, u32 block, u32 memory, const abi::access_entry& old)
+    {
+        exact_result out{false, false};
+        SLIPSTREAM_ONE_COPY
+        for (u32 i = 0; i < pool_block_entries; ++i) {
+            if (!(memory >> i & 1)) continue;
+            const abi::access_entry mine = s.pool_entry(block, i).access(P::get(s.pool_shapes[block * pool_block_entries + i]));
+            const u32 r = compare_pair(mine, old);
+            out.conflicts |= (r & 1) != 0;
+            out.covers |= (r & 2) != 0;
+        }
+        return out;
+    }
+
+    /// Bit 0: conflict; bit 1: `old` is covered. Out of line: rare, and long. By value: an object whose address is taken would
+    /// lie in local memory.
+    SLIPSTREAM_BOTH_RARE static u32 compare_pair(const abi::access_entry mine, const abi::access_entry old)
+    {
+        return static_cast<u32>(abi::conflicts(mine, old)) | static_cast<u32>(mine.writes() && abi::covers(mine, old)) << 1;
+    }
+
+    /// One team's share of comparing a task with the table.
+    struct access_scan {
+        const engine_memory<P>& m;
+        const control_state<P>& s;
+
+        SLIPSTREAM_BOTH access_scan(const engine_memory<P>& memory, const control_state<P>& state) : m(memory), s(state) {}
+
+        /// Team `index` of `teams`: marks in row number `row` every task that has a live access in conflict with one of this
+        /// task's, and supersedes what they cover. `words`: words of `live` in use.
+        SLIPSTREAM_BOTH void run(team_type& team, u32 index, u32 teams, u32 slot, u32 words, u32 row) const
+        {
+            auto* const found = s.predecessors + row * m.n.groups();
+            SLIPSTREAM_ONE_COPY
+            for (u32 block = P::get(s.first_block[slot]); block != no_block; block = P::get(s.pool_next[block])) {
+                const u32 memory = pool_tag{P::get(s.pool_tags[block])}.memory();
+                if (memory == 0) continue;
+                const probe mine(s, block, memory);
+                // Word j of a turn is this team's j-th.
+                SLIPSTREAM_ONE_COPY
+                for (u32 first = index; first < words; first += 32 * teams) {
+                    const auto word_of = [&](u32 j) { return first + j * teams; };
+                    const u32 used = team.mask32([&](u32 k) { return word_of(k) < words && s.live[word_of(k)] != 0; });
+                    team.each_hit(
+                        used,
+                        [&](u32 j, u32 k) {
+                            const u32 w = word_of(j);
+                            return (s.live[w] >> k & 1) && mine.may_conflict(s.word_entry(w, k));
+                        },
+                        [&](u32 j, u32 k) {
+                            const u32 w = word_of(j);
+                            const table_entry old = s.word_entry(w, k);
+                            exact_result r{true, mine.covers(old)};
+                            if (mine.rect_mask != 0 || old.is_rect())
+                                r = compare_exactly(s, block, memory, old.access(P::get(s.pool_shapes[32 * w + k])));
+                            if (!r.conflicts) return;
+                            const u32 owner = pool_tag{P::get(s.pool_tags[w * pool_word_blocks + k / pool_block_entries])}.slot();
+                            team.set_bits(found[owner / 32], 1u << owner % 32);
+                            if (r.covers) team.clear_bits(s.live[w], 1u << k);
+                        });
+                }
+            }
+        }
+    };
+
+    /// Moves finished slots on to ingest, out of the table.
+    SLIPSTREAM_BOTH bool reclaim(team_type& team)
+    {
+        const u32 count = finished_.available(team);
+        if (count == 0) return false;
+        bool whole_finished = false;
+        SLIPSTREAM_ONE_COPY
+        for (u32 k = team.rank(); k < count; k += team.size()) {
+            const u32 slot = finished_.peek(k);
+            whole_finished |= slot + 1 == whole_;
+            team.clear_bits(s_.exposed[slot / 32], 1u << slot % 32);
+            SLIPSTREAM_ONE_COPY
+            for (u32 block = P::get(s_.first_block[slot]); block != no_block; block = P::get(s_.pool_next[block]))
+                team.clear_bits(s_.live[block / pool_word_blocks], 15u << block % pool_word_blocks * pool_block_entries);
+            free_.put_ahead(k, slot);
+        }
+        if (team.any(whole_finished)) whole_ = 0;
+        finished_.skip(count);
+        finished_.release(team);
+        free_.advance(count); // never full: it has room for every slot
+        free_.publish(team);
+        return true;
+    }
+
+    /// Tasks that declare nothing, while no whole-memory task is exposed: entries k .. k + run of the decoded queue.
+    SLIPSTREAM_BOTH void admit_free(team_type& team, u32 k, u32 run)
+    {
+        SLIPSTREAM_ONE_COPY
+        for (u32 i = team.rank(); i < run; i += team.size()) {
+            const u32 slot = decoded_.peek(k + i);
+            team.set_bits(s_.exposed[slot / 32], 1u << slot % 32);
+            admitted_.put_ahead(i, slot | admitted_free);
+        }
+        admitted_.advance(run);
+        team.sync();
+    }
+
+    SLIPSTREAM_BOTH void admit(crew_type& crew, u32 slot)
+    {
+        team_type& team = crew.team();
+        const task_head head = P::get(s_.heads[slot]);
+        const bool whole = head.whole_memory();
+        const u32 groups = m_.n.groups();
+        const u32 row = admitted_.position() % admitted_max;
+        auto* const found = s_.predecessors + row * groups;
+        const u32 before = whole_ == 0 ? no_slot : whole_ - 1;
+        team.sync();
+        SLIPSTREAM_ONE_COPY
+        for (u32 g = team.rank(); g < groups; g += team.size())
+            P::set(found[g], whole ? s_.exposed[g] : before / 32 == g ? 1u << before % 32 : 0u);
+        u32 memory = 0;
+        bool after = false;
+        const u32 first = P::get(s_.first_block[slot]);
+        if (!whole)
+            for (u32 block = first; block != no_block; block = P::get(s_.pool_next[block])) {
+                const pool_tag tag{P::get(s_.pool_tags[block])};
+                memory |= tag.memory();
+                after |= tag.after() != 0;
+            }
+        if (after) find_after(team, first, found);
+        if (memory != 0 && words_ != 0) {
+            // A small table is searched sooner than the others are called.
+            const bool alone = words_ <= words_alone || crew.teams() == 1;
+            if (!alone) {
+                if (team.leader()) {
+                    s_.orders[0] = slot;
+                    s_.orders[1] = words_;
+                    s_.orders[2] = row;
+                }
+                crew.sync();
+            }
+            team.sync();
+            access_scan(m_, s_).run(team, 0, alone ? 1 : crew.teams(), slot, words_, row);
+            if (!alone) crew.sync();
+        }
+        if (whole) hide_all(team, slot);
+        insert(team, slot, whole ? no_block : first);
+        admitted_.put(team, slot);
+    }
+
+    /// Marks the exposed tasks that `after` entries name; ingest's gate made sure that they were admitted. One that a
+    /// whole-memory task hides is waited for through it.
+    template <class Row>
+    SLIPSTREAM_BOTH void find_after(team_type& team, u32 first, Row* found)
+    {
+        team.sync();
+        SLIPSTREAM_ONE_COPY
+        for (u32 block = first; block != no_block; block = P::get(s_.pool_next[block]))
+            SLIPSTREAM_ONE_COPY
+            for (u32 bits = pool_tag{P::get(s_.pool_tags[block])}.after(); bits != 0; bits &= bits - 1) {
+                const table_entry entry = s_.pool_entry(block, lowest_bit(bits));
+                const u64 id = static_cast<u64>(entry.after_ring()) << 56 | entry.after_position();
+                SLIPSTREAM_ONE_COPY
+                for (u32 slot = team.rank(); slot < m_.n.window; slot += team.size())
+                    if ((s_.exposed[slot / 32] >> slot % 32 & 1) && P::get(s_.task_id[slot]) == id)
+                        team.set_bits(found[slot / 32], 1u << slot % 32);
+            }
+        team.sync();
+    }
+
+    /// A whole-memory task hides everything before it: only it is exposed, and no access before it is live.
+    SLIPSTREAM_BOTH void hide_all(team_type& team, u32 slot)
+    {
+        team.sync();
+        SLIPSTREAM_ONE_COPY
+        for (u32 g = team.rank(); g < m_.n.groups(); g += team.size()) s_.exposed[g] = 0;
+        SLIPSTREAM_ONE_COPY
+        for (u32 w = team.rank(); w < words_; w += team.size()) s_.live[w] = 0;
+        whole_ = slot + 1;
+        words_ = 0;
+    }
+
+    SLIPSTREAM_BOTH void insert(team_type& team, u32 slot, u32 first)
+    {
+        team.sync();
+        if (team.leader()) s_.exposed[slot / 32] |= 1u << slot % 32;
+        SLIPSTREAM_ONE_COPY
+        for (u32 block = first; block != no_block; block = P::get(s_.pool_next[block])) {
+            const u32 w = block / pool_word_blocks;
+            if (team.leader()) s_.live[w] |= pool_tag{P::get(s_.pool_tags[block])}.memory() << block % pool_word_blocks * pool_block_entries;
+            words_ = w < words_ ? words_ : w + 1;
+        }
+        team.sync();
+    }
+
+    const engine_memory<P>& m_;
+    const control_state<P>& s_;
+    queue_consumer<P, u32, edge::A3_decoded, edge::R3_taken> decoded_;
+    queue_producer<P, u32, edge::R10_admitted, edge::A10_linked> admitted_;
+    queue_consumer<P, u32, edge::A11_finished, edge::R11_taken> finished_;
+    queue_producer<P, u32, edge::R2_slot_freed, edge::A2_slot_taken> free_;
+    // Equal on all lanes.
+    u32 whole_; ///< slot + 1 of the exposed whole-memory task; 0: none
+    u32 words_; ///< words of `live` in use
+};
+
+} // namespace slipstream::device

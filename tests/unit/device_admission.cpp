@@ -1,0 +1,474 @@
+// Admission and the linker's dependency table, through the queue between them, on an engine made by hand: who waits for whom.
+#include "device_engine.hpp"
+#include "trace_catch.hpp"
+#include <algorithm>
+#include <map>
+#include <random>
+
+using namespace slipstream;
+using namespace slipstream::tests;
+using device::edge;
+
+namespace {
+
+constexpr u64 base = 0x7f0000000000;
+
+access_entry read_of(u64 from, u64 bytes) { return access_entry::range(access_mode::read, base + from, bytes); }
+access_entry write_of(u64 from, u64 bytes) { return access_entry::range(access_mode::write, base + from, bytes); }
+access_entry update_of(u64 from, u64 bytes) { return access_entry::range(access_mode::read_write, base + from, bytes); }
+access_entry tile_of(access_mode mode, u64 from, u64 width, u64 rows, u64 pitch)
+{
+    return access_entry::rect(mode, base + from, width, rows, pitch);
+}
+
+/// Plays ingest, the linker (on its own table), the scheduler and the notifier around the admission role.
+struct window_test {
+    explicit window_test(u32 slots = 32, u32 pool_blocks = 1024)
+        : engine({.window = slots, .pool_blocks = pool_blocks}), admission(engine.m, engine.s), table(engine.m, engine.s),
+          decoded(engine.s.decoded_queue()), admitted(engine.s.admitted_queue()), finished(engine.s.finished_queue()),
+          free(engine.s.free_queue())
+    {
+    }
+
+    // The way of a task, a role at a time.
+    void decode(u32 slot, u64 id, const std::vector<access_entry>& entries, u32 flags = 0)
+    {
+        engine.fill_slot(slot, id, entries, flags);
+        decoded.push(engine.team, slot);
+    }
+    bool step() { return admission.step(engine.crew); }
+    struct linked {
+        u32 slot;
+        u32 pending; ///< predecessors not complete
+        u32 named;   ///< predecessors in the row
+    };
+    bool may_link() { return admitted.available(engine.team) != 0; }
+    linked link_next()
+    {
+        REQUIRE(admitted.available(engine.team) != 0);
+        const u32 groups = engine.m.n.groups();
+        const auto* const row = engine.s.predecessors + admitted.position() % device::admitted_max * groups;
+        const u32 entry = admitted.pop();
+        linked out{entry & 0xffff, 0, 0};
+        if (entry & device::admitted_free) {
+            table.link_free(engine.team, 1, [&](u32) { return out.slot; });
+        } else {
+            for (u32 g = 0; g < groups; ++g) out.named += device::popcount(P::get(row[g]));
+            out.pending = table.link(engine.team, out.slot, row, ++links);
+            number_of[out.slot] = links;
+        }
+        admitted.release(engine.team);
+        return out;
+    }
+    /// The linker's side of a completion, and the notifier's. Returns the slots that became ready.
+    std::vector<u32> complete(u32 slot)
+    {
+        std::vector<u32> freed;
+        table.wake(engine.team, slot, [&](u32 first, u32 mask, auto entry_of) {
+            for (; mask; mask &= mask - 1) {
+                const u32 k = device::lowest_bit(mask);
+                const device::ready_entry entry = entry_of(k);
+                REQUIRE(entry.slot() == first + k);
+                REQUIRE(entry.word >> 16 == (number_of.at(first + k) & 0xffff)); // of its link, however long it waited
+                freed.push_back(first + k);
+            }
+        });
+        table.remove(engine.team, 1, [&](u32) { return slot; });
+        finished.push(engine.team, slot);
+        return freed;
+    }
+    std::vector<u32> take_free()
+    {
+        std::vector<u32> out;
+        while (free.available(engine.team)) {
+            out.push_back(free.pop());
+            engine.free_chain(out.back());
+        }
+        free.release(engine.team);
+        return out;
+    }
+
+    // The same at once.
+    u32 admit(u32 slot, const std::vector<access_entry>& entries, u32 flags = 0) { return admit_as(slot, slot, entries, flags); }
+    u32 admit_as(u32 slot, u64 id, const std::vector<access_entry>& entries, u32 flags = 0)
+    {
+        decode(slot, id, entries, flags);
+        REQUIRE(step());
+        const linked l = link_next();
+        REQUIRE(l.slot == slot);
+        REQUIRE(l.pending == l.named); // admission knew everything
+        REQUIRE_FALSE(may_link());
+        return l.pending;
+    }
+    /// Returns the slots that became ready.
+    std::vector<u32> retire(u32 slot)
+    {
+        const auto freed = complete(slot);
+        REQUIRE(step());
+        REQUIRE(take_free() == std::vector<u32>{slot});
+        return freed;
+    }
+
+    hand_made_engine engine;
+    device::admission<P> admission;
+    device::dependency_table<P> table;
+    device::queue_producer<P, u32, edge::R3_decoded, edge::A3_taken> decoded;
+    device::queue_consumer<P, u32, edge::A10_admitted, edge::R10_linked> admitted;
+    device::queue_producer<P, u32, edge::R11_finished, edge::A11_taken> finished;
+    device::queue_consumer<P, u32, edge::A2_slot_freed, edge::R2_slot_taken> free;
+    u32 links = 0xfffffff0; ///< link numbers: they wrap soon
+    std::map<u32, u32> number_of;
+};
+
+using slots = std::vector<u32>;
+
+} // namespace
+
+TEST_CASE("a reader waits for an earlier writer of a shared byte (RAW)", "[device][admission]")
+{
+    window_test w;
+    CHECK(w.admit(0, {write_of(0, 8)}) == 0);
+    CHECK(w.admit(1, {read_of(7, 1)}) == 1);
+    CHECK(w.admit(2, {read_of(8, 8)}) == 0);
+    CHECK(w.retire(0) == slots{1});
+}
+
+TEST_CASE("a writer waits for every earlier reader of a shared byte (WAR)", "[device][admission]")
+{
+    window_test w;
+    CHECK(w.admit(0, {read_of(0, 8)}) == 0);
+    CHECK(w.admit(1, {read_of(4, 8)}) == 0);
+    CHECK(w.admit(2, {write_of(0, 8)}) == 2);
+    CHECK(w.retire(1) == slots{});
+    CHECK(w.retire(0) == slots{2});
+}
+
+TEST_CASE("a writer waits for an earlier writer (WAW), readers do not wait for readers", "[device][admission]")
+{
+    window_test w;
+    CHECK(w.admit(0, {write_of(0, 8)}) == 0);
+    CHECK(w.admit(1, {write_of(0, 8)}) == 1);
+    CHECK(w.admit(2, {read_of(0, 8)}) == 1);
+    CHECK(w.admit(3, {read_of(0, 8)}) == 1);
+    CHECK(w.retire(0) == slots{1});
+    CHECK(w.retire(1) == slots{2, 3});
+}
+
+TEST_CASE("the readers between two writers are waited for, whichever of the two covers them", "[device][admission]")
+{
+    window_test w;
+    CHECK(w.admit(0, {write_of(0, 16)}) == 0);
+    CHECK(w.admit(1, {read_of(0, 16)}) == 1);
+    CHECK(w.admit(2, {write_of(0, 8)}) >= 1); // the reader; the writer as well or through the reader
+    CHECK(w.admit(3, {write_of(8, 8)}) >= 1);
+    CHECK(w.retire(0) == slots{1});
+    CHECK(w.retire(1) == slots{2, 3});
+}
+
+TEST_CASE("a chain of covering writes keeps one access live: each task waits for exactly one, not for all before it", "[device][admission]")
+{
+    window_test w(1024);
+    for (u32 slot = 0; slot < 1000; ++slot) {
+        REQUIRE(w.admit(slot, {update_of(0, 64)}) == (slot == 0 ? 0 : 1));
+    }
+    for (u32 slot = 0; slot + 1 < 1000; ++slot) REQUIRE(w.retire(slot) == slots{slot + 1});
+    REQUIRE(w.retire(999) == slots{});
+}
+
+TEST_CASE("a write that covers an old access only in part leaves it live", "[device][admission]")
+{
+    window_test w;
+    w.admit(0, {write_of(0, 16)});
+    CHECK(w.admit(1, {write_of(0, 15)}) == 1);
+    CHECK(w.admit(2, {read_of(15, 1)}) == 1); // still task 0
+    CHECK(w.retire(0) == slots{1, 2});
+}
+
+TEST_CASE("a covering read supersedes nothing", "[device][admission]")
+{
+    window_test w;
+    w.admit(0, {write_of(0, 8)});
+    CHECK(w.admit(1, {read_of(0, 16)}) == 1);
+    CHECK(w.admit(2, {read_of(0, 8)}) == 1);
+    CHECK(w.retire(0) == slots{1, 2});
+}
+
+TEST_CASE("two accesses of one task that hit the same predecessor count once", "[device][admission]")
+{
+    window_test w;
+    w.admit(0, {write_of(0, 8), write_of(32, 8)});
+    CHECK(w.admit(1, {read_of(0, 8), read_of(32, 8), write_of(4, 4), update_of(36, 8)}) == 1);
+    CHECK(w.retire(0) == slots{1});
+}
+
+TEST_CASE("a whole-memory task waits for everything in flight, and everything later waits for it", "[device][admission]")
+{
+    window_test w;
+    CHECK(w.admit(0, {write_of(0, 8)}) == 0);
+    CHECK(w.admit(1, {}) == 0); // no_access
+    CHECK(w.admit(2, {read_of(100, 8)}) == 0);
+    CHECK(w.admit(3, {}, abi::flag_whole_memory) == 3);
+    CHECK(w.admit(4, {}) == 1);
+    CHECK(w.admit(5, {write_of(0, 8)}) == 1);
+    CHECK(w.admit(6, {}, abi::flag_whole_memory) == 3); // 3, 4, 5: the exposed ones
+    CHECK(w.retire(0) == slots{});
+    CHECK(w.retire(2) == slots{});
+    CHECK(w.retire(1) == slots{3});
+    CHECK(w.retire(3) == slots{4, 5});
+    CHECK(w.retire(4) == slots{});
+    CHECK(w.retire(5) == slots{6});
+    CHECK(w.retire(6) == slots{});
+    CHECK(w.admit(7, {read_of(0, 8)}) == 0);
+}
+
+TEST_CASE("a task without accesses waits for nobody but whole-memory tasks", "[device][admission]")
+{
+    window_test w;
+    w.admit(0, {write_of(0, 1024)});
+    CHECK(w.admit(1, {}) == 0);
+    CHECK(w.admit(2, {write_of(0, 0), read_of(8, 0)}) == 0);
+}
+
+TEST_CASE("after waits for the named task while it is in flight, and not beyond", "[device][admission]")
+{
+    window_test w;
+    CHECK(w.admit_as(0, u64{3} << 56 | 17, {}) == 0);
+    CHECK(w.admit(1, {access_entry::after(3, 17)}) == 1);
+    CHECK(w.admit(2, {access_entry::after(3, 16), access_entry::after(2, 17)}) == 0);
+    CHECK(w.admit(3, {access_entry::after(3, 17), access_entry::after(0, 1), write_of(0, 8)}) == 2);
+    CHECK(w.retire(0) == slots{1});
+    CHECK(w.admit(4, {access_entry::after(3, 17)}) == 0);
+    CHECK(w.retire(1) == slots{3});
+}
+
+TEST_CASE("accesses beyond four and beyond 36 are compared like the first ones", "[device][admission]")
+{
+    for (const u32 count : {4u, 5u, 36u, 37u, 68u, 69u, 200u, 1024u}) {
+        INFO(count << " accesses");
+        window_test w(64);
+        std::vector<access_entry> old, next;
+        for (u32 i = 0; i < count; ++i) old.push_back(write_of(64 * i, 8));
+        REQUIRE(w.admit(0, old) == 0);
+        // Each access alone is found ...
+        const std::vector<u32> probes{0, 3, count - 1, count / 2};
+        u32 slot = 1;
+        for (const u32 i : probes) {
+            REQUIRE(w.admit(slot++, {read_of(64 * i + 7, 1)}) == 1);
+            REQUIRE(w.admit(slot++, {read_of(64 * i + 8, 8)}) == 0);
+        }
+        // ... and by a task with as many of its own, of which only the last meets.
+        for (u32 i = 0; i + 1 < count; ++i) next.push_back(read_of((u64{1} << 30) + 8 * i, 8));
+        next.push_back(read_of(64 * (count - 1), 4));
+        REQUIRE(w.admit(slot, next) == 1);
+        const auto freed = w.retire(0);
+        REQUIRE(freed == slots{1, 3, 5, 7, 9});
+    }
+}
+
+TEST_CASE("a pooled access that one write covers is superseded, the others stay", "[device][admission]")
+{
+    window_test w;
+    std::vector<access_entry> old;
+    for (u32 i = 0; i < 40; ++i) old.push_back(read_of(64 * i, 8));
+    w.admit(0, old);
+    CHECK(w.admit(1, {write_of(0, 64 * 39)}) == 1);
+    CHECK(w.admit(2, {write_of(64 * 5, 8)}) == 1);  // task 1 alone: it covers the old read
+    CHECK(w.admit(3, {write_of(64 * 39, 8)}) == 1); // task 0: not covered
+    CHECK(w.retire(0) == slots{1, 3});
+    CHECK(w.retire(1) == slots{2});
+}
+
+TEST_CASE("tiles of one matrix meet only where they share bytes", "[device][admission]")
+{
+    window_test w;
+    using m = access_mode;
+    CHECK(w.admit(0, {tile_of(m::write, 0, 16, 4, 64)}) == 0);       // rows 0-3, columns 0-15
+    CHECK(w.admit(1, {tile_of(m::write, 16, 16, 4, 64)}) == 0);      // beside it
+    CHECK(w.admit(2, {tile_of(m::write, 4 * 64, 16, 4, 64)}) == 0);  // below it
+    CHECK(w.admit(3, {tile_of(m::read, 3 * 64 + 15, 2, 2, 64)}) == 3); // a byte each of 0, 1 and 2
+    CHECK(w.admit(4, {read_of(16 + 64, 48)}) == 1);                  // a range across a gap row: task 1 only
+    CHECK(w.admit(5, {tile_of(m::read, 60, 8, 3, 64)}) == 1);        // wraps: columns 60-63 and 0-3 of the next row
+    CHECK(w.retire(0) == slots{5});
+    CHECK(w.retire(2) == slots{});
+    CHECK(w.retire(1) == slots{3, 4});
+}
+
+TEST_CASE("a predecessor that completes between admission and link is named, and not waited for", "[device][admission]")
+{
+    window_test w;
+    REQUIRE(w.admit(0, {write_of(0, 8)}) == 0);
+    REQUIRE(w.admit(1, {write_of(8, 8)}) == 0);
+    w.decode(2, 2, {read_of(0, 16)});
+    w.decode(3, 3, {}, abi::flag_whole_memory);
+    REQUIRE(w.step());
+    CHECK(w.complete(0) == slots{}); // nobody is linked behind it yet
+    const auto reader = w.link_next();
+    CHECK((reader.slot == 2 && reader.named == 2 && reader.pending == 1));
+    const auto whole = w.link_next();
+    CHECK((whole.slot == 3 && whole.named == 3 && whole.pending == 2));
+    CHECK(w.complete(1) == slots{2});
+    CHECK(w.complete(2) == slots{3});
+    // Admission learns of the completions in its own time; all slots come back, in the order of completion.
+    REQUIRE(w.step());
+    CHECK(w.take_free() == slots{0, 1, 2});
+}
+
+TEST_CASE("a slot that is used again behind a row that names it is another task's", "[device][admission]")
+{
+    window_test w;
+    REQUIRE(w.admit(0, {write_of(0, 8)}) == 0);
+    w.decode(1, 1, {read_of(0, 8)});
+    REQUIRE(w.step()); // its row names slot 0
+    CHECK(w.complete(0) == slots{});
+    REQUIRE(w.step());
+    REQUIRE(w.take_free() == slots{0});
+    w.decode(0, 2, {write_of(64, 8)}); // the slot's next task comes through the same queues: behind the row
+    w.decode(2, 3, {read_of(64, 8), write_of(0, 8), access_entry::after(0, 0)});
+    REQUIRE(w.step());
+    const auto reader = w.link_next();
+    CHECK((reader.slot == 1 && reader.named == 1 && reader.pending == 0));
+    const auto again = w.link_next();
+    CHECK((again.slot == 0 && again.pending == 0));
+    const auto last = w.link_next();
+    CHECK((last.slot == 2 && last.pending == 2)); // slots 0 (the new task) and 1
+    CHECK(w.complete(0) == slots{});
+    CHECK(w.complete(1) == slots{2});
+}
+
+TEST_CASE("a whole-memory task that finished is forgotten only once admission knows, and hides nobody after that", "[device][admission]")
+{
+    window_test w;
+    REQUIRE(w.admit(0, {}, abi::flag_whole_memory) == 0);
+    w.decode(1, 1, {});
+    REQUIRE(w.step());
+    CHECK(w.complete(0) == slots{});
+    const auto behind = w.link_next();
+    CHECK((behind.named == 1 && behind.pending == 0));
+    w.decode(2, 2, {});
+    REQUIRE(w.step());
+    CHECK(w.link_next().named == 0);
+}
+
+TEST_CASE("a full admitted queue holds admission back and loses nothing", "[device][admission]")
+{
+    window_test w(96);
+    for (u32 slot = 0; slot < 80; ++slot) w.decode(slot, slot, slot % 3 ? std::vector<access_entry>{update_of(0, 8)} : std::vector<access_entry>{});
+    REQUIRE(w.step());
+    CHECK_FALSE(w.step());
+    u32 next = 0;
+    const auto link_some = [&](u32 count) {
+        for (; count != 0 && w.may_link(); --count) {
+            const auto l = w.link_next();
+            REQUIRE(l.slot == next);
+            REQUIRE(l.pending == (next % 3 && next > 1 ? 1 : 0)); // the one before in the chain of updates
+            ++next;
+        }
+    };
+    link_some(5);
+    CHECK(w.step());
+    CHECK_FALSE(w.step());
+    for (u32 turn = 0; turn < 20; ++turn) {
+        link_some(7);
+        w.step();
+    }
+    CHECK(next == 80);
+}
+
+TEST_CASE("random tasks complete in any order, admission lagging or not: no conflict is missed, nobody waits for nothing, nobody is lost", "[device][admission]")
+{
+    for (u64 seed = 1; seed <= 24; ++seed) {
+        std::mt19937_64 random(seed);
+        const u32 window_slots = std::vector<u32>{32, 64, 96, 256, 1024}[seed % 5];
+        const u32 lag = std::vector<u32>{0, 30, 70}[seed % 3]; // percent of the turns in which admission, or the link, sleeps
+        INFO("seed " << seed << " window " << window_slots << " lag " << lag);
+        window_test w(window_slots, 16 * window_slots);
+        const auto below = [&](u64 n) { return random() % n; };
+        struct task {
+            std::vector<access_entry> entries;
+            bool whole = false;
+            u64 id = 0;
+            std::vector<u64> waits_for; // by the oracle: not complete when it was linked
+        };
+        std::map<u64, task> flying;   // linked, not complete
+        std::map<u64, task> upstream; // decoded, not linked
+        std::vector<u32> ready;
+        std::vector<u32> free_slots;
+        std::vector<u64> in_slot(window_slots);
+        for (u32 i = 0; i < window_slots; ++i) free_slots.push_back(i);
+        u64 next_id = 0;
+        u64 next_linked = 0;
+        u64 stale = 0;
+        const u64 space = 40 + below(400);
+        const auto draw_entry = [&] {
+            const auto mode = static_cast<access_mode>(1 + below(3));
+            if (below(4) == 0) return tile_of(mode, below(space), 1 + below(6), 1 + below(4), 8 + 4 * below(2));
+            return access_entry::range(mode, base + below(space), below(12));
+        };
+        const auto submit = [&] {
+            task t;
+            t.id = next_id++;
+            t.whole = below(60) == 0;
+            const u32 afters = below(8) == 0 ? 1 + below(2) : 0;
+            for (u32 i = 0; i < afters && t.id > 0; ++i)
+                t.entries.push_back(access_entry::after(0, t.id - 1 - below(std::min<u64>(t.id, 40))));
+            const u32 count = below(12) == 0 ? 5 + below(50) : below(5);
+            for (u32 i = 0; i < count; ++i) t.entries.push_back(draw_entry());
+            const auto pick = below(free_slots.size());
+            const u32 slot = free_slots[pick];
+            free_slots.erase(free_slots.begin() + static_cast<long>(pick));
+            in_slot[slot] = t.id;
+            w.decode(slot, t.id, t.entries, t.whole ? u32{abi::flag_whole_memory} : 0u);
+            upstream[t.id] = t;
+        };
+        const auto link = [&] {
+            const auto l = w.link_next();
+            REQUIRE(in_slot[l.slot] == next_linked);
+            task t = upstream.at(next_linked);
+            upstream.erase(next_linked++);
+            for (const auto& [id, old] : flying) {
+                bool wait = t.whole || old.whole;
+                for (const auto& e : t.entries) {
+                    if (e.kind() == abi::entry_kind::after) wait |= e.after_position() == id;
+                    else if (e.is_memory())
+                        for (const auto& o : old.entries) wait |= o.is_memory() && abi::conflicts(e, o);
+                }
+                if (wait) t.waits_for.push_back(id);
+            }
+            REQUIRE((l.pending == 0) == t.waits_for.empty());
+            REQUIRE(l.pending <= t.waits_for.size());
+            REQUIRE(l.pending <= l.named);
+            stale += l.named - l.pending;
+            if (l.pending == 0) ready.push_back(l.slot);
+            flying[t.id] = t;
+        };
+        const auto complete = [&] {
+            const auto pick = below(ready.size());
+            const u32 slot = ready[pick];
+            ready.erase(ready.begin() + static_cast<long>(pick));
+            for (const u64 before : flying[in_slot[slot]].waits_for) REQUIRE_FALSE(flying.contains(before));
+            for (const u32 freed : w.complete(slot)) {
+                REQUIRE(std::find(ready.begin(), ready.end(), freed) == ready.end());
+                ready.push_back(freed);
+            }
+            flying.erase(in_slot[slot]);
+        };
+        for (u32 turn = 0; turn < 3000; ++turn) {
+            const bool submits = !free_slots.empty() && below(100) < 55;
+            if (submits) submit();
+            else if (!ready.empty()) complete();
+            if (below(100) >= lag) w.step();
+            while (w.may_link() && below(100) >= lag) link();
+            for (const u32 slot : w.take_free()) free_slots.push_back(slot);
+            REQUIRE((flying.empty() || !ready.empty())); // somebody can always go on
+        }
+        for (u64 turn = 0; turn < 4 * next_id && free_slots.size() != window_slots; ++turn) {
+            w.step();
+            while (w.may_link()) link();
+            if (!ready.empty()) complete();
+            for (const u32 slot : w.take_free()) free_slots.push_back(slot);
+        }
+        REQUIRE((flying.empty() && upstream.empty() && free_slots.size() == window_slots));
+        if (lag == 0) CHECK(stale == 0);
+        else CHECK(stale > 0);
+    }
+}
