@@ -4,9 +4,8 @@
 // have to record one behind every task; prepare() finds them by a pass over the program, which favours this engine.
 // The hazards themselves are found again in every run, inside the measured time, as the slipstream engine's are.
 #include "host/engines/cuda_launcher.hpp"
-#include "host/engines/declared_accesses.hpp"
 #include "host/engines/engine_factories.hpp"
-#include "host/engines/host_dependency_table.hpp"
+#include "host/engines/hazard_search.hpp"
 #include "host/engines/stream_assigner.hpp"
 #include <chrono>
 
@@ -28,7 +27,7 @@ public:
         u32 events = 0;
         start_again();
         for (const program_task& t : p.tasks())
-            for (const u32 awaited : assigner_.place(predecessors_of(p, t)).waits)
+            for (const u32 awaited : assigner_.place(hazards_.next(p, t)).waits)
                 if (event_of_[awaited] == no_event) event_of_[awaited] = events++;
         events_.grow_to(events);
     }
@@ -37,10 +36,11 @@ public:
     {
         check_cuda(cudaSetDevice(static_cast<int>(ordinal_)), "cudaSetDevice");
         start_again();
+        u32 next = 0;
         const auto start = std::chrono::steady_clock::now();
         for (const program_task& t : p.tasks()) {
-            const u32 number = next_;
-            const auto placed = assigner_.place(predecessors_of(p, t));
+            const u32 number = next++;
+            const auto placed = assigner_.place(hazards_.next(p, t));
             const cudaStream_t stream = streams_[placed.stream];
             for (const u32 awaited : placed.waits)
                 check_cuda(cudaStreamWaitEvent(stream, events_[event_of_[awaited]], 0), "cudaStreamWaitEvent");
@@ -60,30 +60,17 @@ private:
 
     void start_again()
     {
-        table_.clear();
+        hazards_.start_again();
         assigner_.reset();
-        next_ = 0;
-    }
-
-    std::span<const u32> predecessors_of(const program& p, const program_task& t)
-    {
-        const auto after = p.after(t);
-        predecessors_.assign(after.begin(), after.end());
-        const bool whole = declared_accesses(p, t, accesses_);
-        table_.admit(next_++, accesses_, whole, predecessors_);
-        return predecessors_;
     }
 
     u32 ordinal_;
     stream_pool streams_;
     event_pool events_;
     std::unique_ptr<cuda_launcher> launcher_;
-    host_dependency_table table_;
+    hazard_search hazards_;
     stream_assigner assigner_;
     std::vector<u32> event_of_; ///< per task: its event, or none
-    u32 next_ = 0;
-    std::vector<u32> predecessors_;
-    std::vector<abi::access_entry> accesses_;
 };
 
 } // namespace
