@@ -1,4 +1,4 @@
-// What all stream-based engines share: error checks, streams and events that free themselves, the launch of one task.
+// What all stream- and graph-based engines share: error checks, streams and events that free themselves, the launch of one task.
 #pragma once
 #include "host/engines/program.hpp"
 #include <cuda_runtime_api.h>
@@ -51,6 +51,23 @@ public:
         check_cuda(cudaLaunchKernel(image_.cuda->plain_kernels[t.type], dim3(t.blocks), dim3(image_.cuda->threads), parameters,
                                     image_.shared_bytes[t.type], stream),
                    "kernel launch");
+    }
+
+    /// The same launch as a node of `graph`, behind `predecessors`. CUDA copies the arguments.
+    cudaGraphNode_t add_node(const program& p, const program_task& t, cudaGraph_t graph, std::span<const cudaGraphNode_t> predecessors) const
+    {
+        u64 nothing = 0;
+        void* parameters[] = {image_.table[t.type].words ? const_cast<void*>(p.arguments(t)) : &nothing};
+        cudaKernelNodeParams node_parameters{};
+        node_parameters.func = const_cast<void*>(image_.cuda->plain_kernels[t.type]);
+        node_parameters.gridDim = dim3(t.blocks);
+        node_parameters.blockDim = dim3(image_.cuda->threads);
+        node_parameters.sharedMemBytes = image_.shared_bytes[t.type];
+        node_parameters.kernelParams = parameters;
+        cudaGraphNode_t node = nullptr;
+        check_cuda(cudaGraphAddKernelNode(&node, graph, predecessors.data(), predecessors.size(), &node_parameters),
+                   "cudaGraphAddKernelNode");
+        return node;
     }
 
 private:

@@ -4,6 +4,7 @@
 #include <memory>
 #include <slipstream/config.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace slipstream {
@@ -32,6 +33,10 @@ std::unique_ptr<device_memory> open_device(const std::string& device);
 struct run_result {
     double makespan_us = 0; ///< host clock, from the first submit or launch to the host seeing the last completion
     double submit_us = 0;   ///< host time of all submissions, completion waits excluded
+    /// What an engine tells of its own phases: a name that ends in _us, and the time. In the makespan or not: README.md says.
+    std::vector<std::pair<const char*, double>> phases{};
+    /// How often something happened in this run, by name.
+    std::vector<std::pair<const char*, u64>> counts{};
 };
 
 /// One way to run programs on one device. An engine may be run many times; preparation (graphs, runtimes) happens in prepare.
@@ -47,7 +52,7 @@ public:
     virtual runtime_base* runtime() { return nullptr; }
 };
 
-/// Engines of a device, in the order of reports: on cuda serial, streams, slipstream; on host serial, slipstream.
+/// Engines of a device, in the order of reports; README.md lists them.
 std::vector<std::string> engine_names(bool cuda);
 
 /// Throws config_error naming the known engines when `name` is not one of them. `configuration.device` is ignored: the engine

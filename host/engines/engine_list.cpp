@@ -3,6 +3,7 @@
 #include "host/engines/engine_factories.hpp"
 #include <algorithm>
 #include <cstdlib>
+#include <stdexcept>
 
 namespace slipstream::engines {
 
@@ -34,7 +35,7 @@ std::unique_ptr<device_memory> open_device(const std::string& device)
 
 std::vector<std::string> engine_names(bool cuda)
 {
-    if (cuda) return {"serial", "streams", "slipstream"};
+    if (cuda) return {"serial", "streams", "graph-rebuild", "graph-update", "graph-replay", "slipstream"};
     return {"serial", "slipstream"};
 }
 
@@ -56,8 +57,13 @@ std::unique_ptr<engine> make_engine(const std::string& name, const config& confi
     }
 #if SLIPSTREAM_WITH_CUDA
     if (device.is_cuda()) {
-        if (name == "serial") return make_cuda_serial_engine(device.ordinal());
-        return make_cuda_streams_engine(device.ordinal());
+        const u32 ordinal = device.ordinal();
+        if (name == "serial") return make_cuda_serial_engine(ordinal);
+        if (name == "streams") return make_cuda_streams_engine(ordinal);
+        if (name == "graph-rebuild") return make_cuda_graph_rebuild_engine(ordinal);
+        if (name == "graph-update") return make_cuda_graph_update_engine(ordinal);
+        if (name == "graph-replay") return make_cuda_graph_replay_engine(ordinal);
+        throw std::logic_error("engine '" + name + "' is listed but not made");
     }
 #endif
     return make_host_serial_engine();

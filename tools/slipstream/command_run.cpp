@@ -121,6 +121,7 @@ int run_workload(const options& o)
         std::fprintf(to, "\nBack-to-back on %s, window %u, ring %u, %u runs each, commit %s:\n", e.device.c_str(), o.window, o.ring, o.repeat,
                      e.commit.c_str());
         print_rows(to, rows_of(runs));
+        print_phases(to, runs);
         print_troubles(to, runs);
         if (!e.is_cuda) std::fprintf(to, "\nThis was a correctness run on the host device: its times are NOT GPU times.\n");
         if (!all_verified(runs)) code = exit_run_failed;

@@ -85,6 +85,8 @@ std::vector<engine_runs> compare(workloads::workload& work, const std::vector<st
                 const workloads::verdict v = work.verify();
                 out[i].makespan_us.push_back(result.makespan_us);
                 out[i].submit_us.push_back(result.submit_us);
+                for (const auto& [name, us] : result.phases) out[i].phases[name].push_back(us);
+                for (const auto& [name, count] : result.counts) out[i].counts[name] += count;
                 if (!v.verified) trouble(out[i], v.detail.empty() ? "the result differs from a sequential run's" : v.detail);
             } catch (const device_error& e) {
                 trouble(out[i], e.what());

@@ -2,6 +2,7 @@
 #pragma once
 #include "tools/slipstream/options.hpp"
 #include "workloads/workload.hpp"
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct engine_runs {
     std::string engine;
     std::vector<double> makespan_us;
     std::vector<double> submit_us;
+    std::map<std::string, std::vector<double>> phases; ///< run_result::phases, by name
+    std::map<std::string, u64> counts;                 ///< run_result::counts, summed over the repetitions
     bool verified = true; ///< every run
     std::string trouble;  ///< the first thing that went wrong
 };

@@ -93,6 +93,8 @@ void write_runs(json_writer& w, const std::vector<engine_runs>& runs, const envi
         field(w, "repeats", static_cast<u64>(r.makespan_us.size()));
         field(w, "makespan_us", spread_of(r.makespan_us));
         field(w, "submit_us", spread_of(r.submit_us));
+        for (const auto& [name, values] : r.phases) field(w, name.c_str(), spread_of(values));
+        for (const auto& [name, count] : r.counts) field(w, name.c_str(), count);
         field(w, "verified", r.verified);
         if (!r.trouble.empty()) field(w, "trouble", r.trouble);
         w.EndObject();
@@ -140,6 +142,17 @@ void print_rows(std::FILE* to, const std::vector<run_row>& rows)
         table.add({row.engine, microseconds(s.median), microseconds(s.p10), microseconds(s.p90), factor, row.verified ? "yes" : "NO"});
     }
     table.print(to);
+}
+
+void print_phases(std::FILE* to, const std::vector<engine_runs>& runs)
+{
+    for (const auto& r : runs) {
+        std::string line;
+        for (const auto& [name, values] : r.phases)
+            line += (line.empty() ? "" : ", ") + name.substr(0, name.size() - 3) + " " + microseconds(spread_of(values).median) + " us";
+        for (const auto& [name, count] : r.counts) line += (line.empty() ? "" : ", ") + name + " " + std::to_string(count);
+        if (!line.empty()) std::fprintf(to, "  %s: %s\n", r.engine.c_str(), line.c_str());
+    }
 }
 
 void print_troubles(std::FILE* to, const std::vector<engine_runs>& runs)

@@ -50,7 +50,9 @@ private:
 
 /// The table at the end of every comparison.
 void print_rows(std::FILE* to, const std::vector<run_row>& rows);
-/// Below it: why a run failed or did not verify.
+/// Below it: medians of what engines tell of their phases, and their counts.
+void print_phases(std::FILE* to, const std::vector<engine_runs>& runs);
+/// Below that: why a run failed or did not verify.
 void print_troubles(std::FILE* to, const std::vector<engine_runs>& runs);
 
 } // namespace slipstream::cli

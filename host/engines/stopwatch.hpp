@@ -1,0 +1,26 @@
+// The host clock of a run, in microseconds.
+#pragma once
+#include <chrono>
+#include <utility>
+
+namespace slipstream::engines {
+
+class stopwatch {
+public:
+    /// Since construction.
+    double total_us() const { return us(clock::now() - start_); }
+    /// Since construction or the last lap.
+    double lap_us()
+    {
+        const auto now = clock::now();
+        return us(now - std::exchange(lap_, now));
+    }
+
+private:
+    using clock = std::chrono::steady_clock;
+    static double us(clock::duration d) { return std::chrono::duration<double, std::micro>(d).count(); }
+    clock::time_point start_ = clock::now();
+    clock::time_point lap_ = start_;
+};
+
+} // namespace slipstream::engines
