@@ -14,5 +14,6 @@ std::unique_ptr<engine> make_cuda_graph_rebuild_engine(u32 ordinal);
 std::unique_ptr<engine> make_cuda_graph_update_engine(u32 ordinal);
 std::unique_ptr<engine> make_cuda_graph_replay_engine(u32 ordinal);
 std::unique_ptr<engine> make_slipstream_engine(const config& configuration, const kernel_image& image);
+std::unique_ptr<engine> make_slipstream_hostdep_engine(const config& configuration, const kernel_image& image);
 
 } // namespace slipstream::engines

@@ -35,8 +35,8 @@ std::unique_ptr<device_memory> open_device(const std::string& device)
 
 std::vector<std::string> engine_names(bool cuda)
 {
-    if (cuda) return {"serial", "streams", "graph-rebuild", "graph-update", "graph-replay", "slipstream"};
-    return {"serial", "slipstream"};
+    if (cuda) return {"serial", "streams", "graph-rebuild", "graph-update", "graph-replay", "slipstream", "slipstream-hostdep"};
+    return {"serial", "slipstream", "slipstream-hostdep"};
 }
 
 std::unique_ptr<engine> make_engine(const std::string& name, const config& configuration, const device_memory& device,
@@ -50,10 +50,10 @@ std::unique_ptr<engine> make_engine(const std::string& name, const config& confi
     }
     if (device.is_cuda() && image.cuda == nullptr)
         throw config_error("this workload was compiled for the host only: configure with CUDA, or use --device host");
-    if (name == "slipstream") {
+    if (name == "slipstream" || name == "slipstream-hostdep") {
         config there = configuration;
         there.device = device.is_cuda() ? "cuda:" + std::to_string(device.ordinal()) : "host";
-        return make_slipstream_engine(there, image);
+        return name == "slipstream" ? make_slipstream_engine(there, image) : make_slipstream_hostdep_engine(there, image);
     }
 #if SLIPSTREAM_WITH_CUDA
     if (device.is_cuda()) {

@@ -26,7 +26,7 @@ class Replay(CliTest):
         self.assertAlmostEqual(trace["work_us"], 24)
         self.assertGreater(trace["critical_path_us"], 0)
         self.assertLessEqual(trace["critical_path_us"], trace["work_us"])
-        self.assertEqual([run["engine"] for run in result["runs"]], ["serial", "slipstream"])
+        self.assertEqual([run["engine"] for run in result["runs"]], ["serial", "slipstream", "slipstream-hostdep"])
         for run in result["runs"]:
             self.check_run(run, 3)
             self.assertEqual(run["device"], "host")

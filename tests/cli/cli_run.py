@@ -14,7 +14,7 @@ class Run(CliTest):
     def test_random_dag_verifies_on_every_engine_of_the_host(self):
         for seed in (1, 2):
             result, _ = self.json_of("run", "random-dag", "--device", "host", "--repeat", 2, "--seed", seed)
-            self.assertEqual([run["engine"] for run in result["runs"]], ["serial", "slipstream"])
+            self.assertEqual([run["engine"] for run in result["runs"]], ["serial", "slipstream", "slipstream-hostdep"])
             for run in result["runs"]:
                 self.assertIs(run["verified"], True)
                 self.assertEqual(run["repeats"], 2)
@@ -26,9 +26,14 @@ class Run(CliTest):
 
     def test_an_edge_left_out_does_not_verify(self):
         for kind in ("RAW", "WAR", "WAW"):
-            result, _ = self.json_of("run", "random-dag", "--device", "host", "--repeat", 1, "--engine", "slipstream", "--break", kind,
-                                     code=1)
-            self.assertIs(result["runs"][0]["verified"], False, kind)
+            result, _ = self.json_of("run", "random-dag", "--device", "host", "--repeat", 1, "--engine", "slipstream,slipstream-hostdep",
+                                     "--break", kind, code=1)
+            self.assertEqual([run["verified"] for run in result["runs"]], [False, False], kind)
+
+    def test_what_an_engine_tells_of_itself_is_in_its_run(self):
+        result, done = self.json_of("run", "random-dag", "--device", "host", "--repeat", 2, "--engine", "slipstream-hostdep")
+        self.assertGreater(result["runs"][0]["upstream_ids"], 0)
+        self.assertIn("upstream_ids", done.stderr)
 
 
 class Devices(CliTest):

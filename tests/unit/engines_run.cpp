@@ -62,13 +62,13 @@ TEST_CASE("unknown engines and devices are refused with what would do", "[engine
 {
     const auto device = open_device("host");
     CHECK_THROWS_AS(make_engine("warp", {}, *device, image()), config_error);
-    CHECK(message_of([&] { make_engine("warp", {}, *device, image()); }) == "unknown engine 'warp' on host: use one of serial, slipstream");
+    CHECK(message_of([&] { make_engine("warp", {}, *device, image()); }) == "unknown engine 'warp' on host: use one of serial, slipstream, slipstream-hostdep");
     CHECK_THROWS_AS(make_engine("streams", {}, *device, image()), config_error); // the host has no streams
     CHECK_THROWS_AS(open_device("gpu"), config_error);
     CHECK_THROWS_AS(open_device("cuda:"), config_error);
     CHECK_THROWS_AS(open_device("cuda:x"), config_error);
-    CHECK(engine_names(true) == std::vector<std::string>{"serial", "streams", "graph-rebuild", "graph-update", "graph-replay", "slipstream"});
-    CHECK(engine_names(false) == std::vector<std::string>{"serial", "slipstream"});
+    CHECK(engine_names(true) == std::vector<std::string>{"serial", "streams", "graph-rebuild", "graph-update", "graph-replay", "slipstream", "slipstream-hostdep"});
+    CHECK(engine_names(false) == std::vector<std::string>{"serial", "slipstream", "slipstream-hostdep"});
 }
 
 TEST_CASE("members, handles, tiles and after give the same result on every host engine", "[engines]")
@@ -117,16 +117,20 @@ TEST_CASE("members, handles, tiles and after give the same result on every host 
     reset();
     CHECK(serial->run(p).makespan_us > 0);
     const auto expected = contents();
-    const auto slipstream = make_engine("slipstream", {}, *device, image());
-    CHECK(slipstream->runtime() == nullptr);
-    slipstream->prepare(p);
-    for (u32 run = 0; run < 3; ++run) {
-        reset();
-        const run_result result = slipstream->run(p);
-        CHECK(result.makespan_us >= result.submit_us);
-        CHECK(contents() == expected);
+    for (const std::string name : {"slipstream", "slipstream-hostdep"}) {
+        INFO(name);
+        const auto other = make_engine(name, {}, *device, image());
+        CHECK(other->name() == name);
+        CHECK(other->runtime() == nullptr);
+        other->prepare(p);
+        for (u32 run = 0; run < 3; ++run) {
+            reset();
+            const run_result result = other->run(p);
+            CHECK(result.makespan_us >= result.submit_us);
+            CHECK(contents() == expected);
+        }
+        CHECK(other->runtime() != nullptr);
     }
-    CHECK(slipstream->runtime() != nullptr);
 }
 
 TEST_CASE("what a task declares is its members' accesses and the further ones", "[engines]")
@@ -159,7 +163,73 @@ TEST_CASE("a failing task ends the run with its number and name", "[engines]")
     const engine_failing good{0}, bad{7};
     p.add(2, &good, 1, {}, {}, ordering::no_access);
     p.add(2, &bad, 1, {}, {}, ordering::no_access, "the bad one");
-    const auto slipstream = make_engine("slipstream", {}, *device, image());
-    slipstream->prepare(p);
-    CHECK(message_of([&] { slipstream->run(p); }) == "task 1 (the bad one) failed with code 7");
+    for (const std::string name : {"slipstream", "slipstream-hostdep"}) {
+        const auto engine = make_engine(name, {}, *device, image());
+        engine->prepare(p);
+        CHECK(message_of([&] { engine->run(p); }) == "task 1 (the bad one) failed with code 7");
+    }
+}
+
+TEST_CASE("hostdep ships upstream ids and no accesses: a program of independent tasks ships none, a chain at most one each", "[engines]")
+{
+    const auto device = open_device("host");
+    constexpr u32 n = 16, tasks = 200;
+    auto* const data = static_cast<u32*>(device->take(2 * n * tasks * 4));
+    const auto ids_of = [&](const program& p) {
+        const auto engine = make_engine("slipstream-hostdep", {}, *device, image());
+        engine->prepare(p);
+        for (const auto& [name, count] : engine->run(p).counts)
+            if (std::string(name) == "upstream_ids") return count;
+        return ~u64{0};
+    };
+    program independent(image()), chain(image()), barriers(image());
+    for (u32 t = 0; t < tasks; ++t) {
+        const engine_step a{in<u32>(data + 2 * n * t, n), inout<u32>(data + 2 * n * t + n, n)};
+        independent.add(0, &a, 1, {});
+        const engine_step c{in<u32>(data, n), inout<u32>(data + n, n)};
+        chain.add(0, &c, 1, {});
+        const engine_failing whole{0};
+        if (t % 50 == 49)
+            barriers.add(2, &whole, 1, {});
+        else
+            barriers.add(0, &a, 1, {});
+    }
+    CHECK(ids_of(independent) == 0);
+    CHECK(ids_of(chain) <= tasks - 1);
+    CHECK(ids_of(barriers) <= 2 * tasks); // a whole-memory task names who runs, and is named by who comes
+}
+
+TEST_CASE("hostdep waits for its oldest task when its list is full", "[engines]")
+{
+    const auto device = open_device("host");
+    constexpr u32 n = 16, tasks = 3000;
+    auto* const x = static_cast<u32*>(device->take(n * 4));
+    auto* const y = static_cast<u32*>(device->take(n * 4));
+    program p(image());
+    for (u32 t = 0; t < tasks; ++t) {
+        const engine_step a{in<u32>(t % 2 ? x : y, n), inout<u32>(t % 2 ? y : x, n)};
+        p.add(0, &a, 1, {});
+    }
+    std::vector<u32> ones(n, 1), expected(n), got(n);
+    const auto reset = [&] {
+        device->write(x, ones.data(), n * 4);
+        device->write(y, ones.data(), n * 4);
+    };
+    const auto serial = make_engine("serial", {}, *device, image());
+    serial->prepare(p);
+    reset();
+    serial->run(p);
+    device->read(expected.data(), y, n * 4);
+    config c;
+    c.window = 16;
+    c.accesses_max = 64; // the list holds half as many
+    const auto hostdep = make_engine("slipstream-hostdep", c, *device, image());
+    hostdep->prepare(p);
+    reset();
+    u64 full = 0;
+    for (const auto& [name, count] : hostdep->run(p).counts)
+        if (std::string(name) == "list_full") full = count;
+    device->read(got.data(), y, n * 4);
+    CHECK(got == expected);
+    CHECK(full > 0);
 }

@@ -93,9 +93,11 @@ TEST_CASE("random-dag verifies on slipstream at every window and from rings of f
         for (const u32 ring : {4u, 16u, 1024u}) {
             ++seed;
             INFO("window " << window << ", ring " << ring << ", seed " << seed);
-            const verdict v = run("slipstream", small(window, ring), {{"tasks", "600"}, {"work_us", "1"}}, seed, 2);
-            INFO(v.detail);
-            CHECK(v.verified);
+            for (const std::string engine : {"slipstream", "slipstream-hostdep"}) {
+                const verdict v = run(engine, small(window, ring), {{"tasks", "600"}, {"work_us", "1"}}, seed, 2);
+                INFO(engine << ": " << v.detail);
+                CHECK(v.verified);
+            }
         }
 }
 
@@ -111,13 +113,15 @@ TEST_CASE("random-dag verifies on slipstream with many seeds and shapes", "[rand
                                 {"whole", "0.02"},
                                 {"after", "0.4"},
                                 {"work_us", "1"}};
-        const verdict v = run("slipstream", small(64, 64), values, seed);
-        INFO(v.detail);
-        CHECK(v.verified);
+        for (const std::string engine : {"slipstream", "slipstream-hostdep"}) {
+            const verdict v = run(engine, small(64, 64), values, seed);
+            INFO(engine << ": " << v.detail);
+            CHECK(v.verified);
+        }
     }
 }
 
-TEST_CASE("a missing RAW, WAR or WAW edge turns verified false on slipstream, and never on serial", "[random_dag][broken]")
+TEST_CASE("a missing RAW, WAR or WAW edge turns verified false on slipstream and hostdep, and never on serial", "[random_dag][broken]")
 {
     for (const std::string kind : {"RAW", "WAR", "WAW"})
         for (u64 seed = 1; seed <= 3; ++seed) {
@@ -126,8 +130,10 @@ TEST_CASE("a missing RAW, WAR or WAW edge turns verified false on slipstream, an
             CHECK(run("serial", {}, values, seed).verified);
             config c = small(256, 1024);
             c.host_workers = 16; // somebody must be idle while one worker is held
-            const verdict v = run("slipstream", c, values, seed);
-            CHECK_FALSE(v.verified);
+            for (const std::string engine : {"slipstream", "slipstream-hostdep"}) {
+                INFO(engine);
+                CHECK_FALSE(run(engine, c, values, seed).verified);
+            }
         }
 }
 

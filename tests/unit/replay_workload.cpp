@@ -139,6 +139,7 @@ TEST_CASE("a replay without one RAW, WAR or WAW edge does not verify", "[replay]
     for (const std::string kind : {"RAW", "WAR", "WAW"}) {
         CAPTURE(kind);
         CHECK_FALSE(run(breakable(), "slipstream", 64, 64, kind).verified);
+        CHECK_FALSE(run(breakable(), "slipstream-hostdep", 64, 64, kind).verified);
         CHECK(run(breakable(), "serial", 64, 64, kind).verified); // program order needs no edges
     }
     CHECK_THROWS_AS(run(breakable(), "slipstream", 64, 64, "SIDEWAYS"), config_error);

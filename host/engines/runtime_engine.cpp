@@ -1,0 +1,86 @@
+// Runs a program's tasks on a runtime: start, clock, end and errors are the same for all of them.
+#include "host/engines/runtime_engine.hpp"
+#include "host/engines/stopwatch.hpp"
+#include <algorithm>
+
+namespace slipstream::engines {
+
+runtime_engine::runtime_engine(const char* name, const config& configuration, const kernel_image& image)
+    : name_(name), config_(configuration), image_(image)
+{
+    if (config_.batch) throw config_error("the " + name_ + " engine does not run in batch mode");
+}
+
+void runtime_engine::prepare(const program& p)
+{
+    runtime_.reset(); // before the new one takes its memory
+    config c = config_;
+    c.handles_max = std::max(c.handles_max, static_cast<u32>(p.registrations().size()));
+    runtime_ = std::make_unique<runtime_base>(c, image_);
+    runtime_->pause();
+    translate(p);
+    handles_.resize(p.tasks().size());
+}
+
+run_result runtime_engine::run(const program& p)
+{
+    runtime_->resume();
+    // A marker brings the kernel onto the device: launching it is start-up, not part of the program.
+    submit_options first;
+    first.order = ordering::no_access;
+    (void)runtime_->wait(runtime_->submit_bytes(image_.types - 1, nullptr, first));
+
+    const stopwatch watch;
+    submit_all(p);
+    const double submit_us = watch.total_us();
+    runtime_->wait_all();
+    run_result result{watch.total_us(), submit_us};
+    runtime_->pause(); // nobody else's launch waits for our kernel between two runs
+
+    const std::span<const program_task> tasks = p.tasks();
+    for (std::size_t i = 0; i < handles_.size(); ++i)
+        if (const task_status status = runtime_->query(handles_[i]); !status.ok())
+            throw error("task " + std::to_string(i) + (tasks[i].name.empty() ? "" : " (" + std::string(tasks[i].name) + ")")
+                        + (status.state == task_state::cancelled ? " was cancelled" : " failed") + " with code "
+                        + std::to_string(status.code));
+    tell(result);
+    return result;
+}
+
+void runtime_engine::translate(const program& p)
+{
+    words_.clear();
+    accesses_.clear();
+    if (p.registrations().empty()) return;
+    std::vector<u32> index;
+    bool same = true;
+    for (const data_handle& h : p.registrations()) {
+        const auto* const data = reinterpret_cast<const void*>(h.address);
+        index.push_back(
+            (h.rows ? runtime_->register_tile(data, h.bytes, h.rows, h.pitch) : runtime_->register_range(data, h.bytes)).index);
+        same = same && index.back() == h.index;
+    }
+    if (same) return;
+    words_.assign(p.argument_words().begin(), p.argument_words().end());
+    for (const program_task& t : p.tasks()) {
+        const abi::task_type& layout = image_.table[t.type];
+        auto* const words = reinterpret_cast<u32*>(reinterpret_cast<char*>(words_.data()) + t.bytes_first);
+        for (u32 m = 0; m < layout.members; ++m) {
+            u32* const tail = words + layout.member_offset[m] + 2;
+            u64 value = tail[0] | static_cast<u64>(tail[1]) << 32;
+            const u64 plus_one = value >> detail::member_handle_shift;
+            if (plus_one == 0) continue;
+            value = (value & detail::member_bytes_max) | (u64{index.at(plus_one - 1)} + 1) << detail::member_handle_shift;
+            tail[0] = static_cast<u32>(value);
+            tail[1] = static_cast<u32>(value >> 32);
+        }
+        for (const declared_access& a : p.accesses(t)) {
+            const std::size_t at = static_cast<std::size_t>(t.access_first) + static_cast<std::size_t>(&a - p.accesses(t).data());
+            if (accesses_.size() <= at) accesses_.resize(at + 1);
+            accesses_[at] = a;
+            if (a.handle_plus_one) accesses_[at].handle_plus_one = index.at(a.handle_plus_one - 1) + 1;
+        }
+    }
+}
+
+} // namespace slipstream::engines
