@@ -10,6 +10,7 @@ std::unique_ptr<device_memory> make_cuda_device_memory(u32 ordinal);
 std::unique_ptr<engine> make_host_serial_engine();
 std::unique_ptr<engine> make_cuda_serial_engine(u32 ordinal);
 std::unique_ptr<engine> make_cuda_streams_engine(u32 ordinal);
+std::unique_ptr<engine> make_cuda_acs_engine(u32 ordinal);
 std::unique_ptr<engine> make_cuda_graph_rebuild_engine(u32 ordinal);
 std::unique_ptr<engine> make_cuda_graph_update_engine(u32 ordinal);
 std::unique_ptr<engine> make_cuda_graph_replay_engine(u32 ordinal);

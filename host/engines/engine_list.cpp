@@ -35,7 +35,8 @@ std::unique_ptr<device_memory> open_device(const std::string& device)
 
 std::vector<std::string> engine_names(bool cuda)
 {
-    if (cuda) return {"serial", "streams", "graph-rebuild", "graph-update", "graph-replay", "slipstream", "slipstream-hostdep"};
+    if (cuda) return {"serial",       "streams",      "acs-sw",     "graph-rebuild",
+                      "graph-update", "graph-replay", "slipstream", "slipstream-hostdep"};
     return {"serial", "slipstream", "slipstream-hostdep"};
 }
 
@@ -60,6 +61,7 @@ std::unique_ptr<engine> make_engine(const std::string& name, const config& confi
         const u32 ordinal = device.ordinal();
         if (name == "serial") return make_cuda_serial_engine(ordinal);
         if (name == "streams") return make_cuda_streams_engine(ordinal);
+        if (name == "acs-sw") return make_cuda_acs_engine(ordinal);
         if (name == "graph-rebuild") return make_cuda_graph_rebuild_engine(ordinal);
         if (name == "graph-update") return make_cuda_graph_update_engine(ordinal);
         if (name == "graph-replay") return make_cuda_graph_replay_engine(ordinal);

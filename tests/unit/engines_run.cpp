@@ -67,7 +67,7 @@ TEST_CASE("unknown engines and devices are refused with what would do", "[engine
     CHECK_THROWS_AS(open_device("gpu"), config_error);
     CHECK_THROWS_AS(open_device("cuda:"), config_error);
     CHECK_THROWS_AS(open_device("cuda:x"), config_error);
-    CHECK(engine_names(true) == std::vector<std::string>{"serial", "streams", "graph-rebuild", "graph-update", "graph-replay", "slipstream", "slipstream-hostdep"});
+    CHECK(engine_names(true) == std::vector<std::string>{"serial", "streams", "acs-sw", "graph-rebuild", "graph-update", "graph-replay", "slipstream", "slipstream-hostdep"});
     CHECK(engine_names(false) == std::vector<std::string>{"serial", "slipstream", "slipstream-hostdep"});
 }
 
