@@ -163,8 +163,8 @@ public:
         if (request == command::abort) return end(team);
         if (request == command::park) scheduler_.stop_dispatch();
         const bool busy = scheduler_.step(team);
-        const bool parked = request == command::park && scheduler_.workers_idle();
-        const bool drained = request == command::drain && before == feed_phase::dry && !busy && scheduler_.workers_idle();
+        const bool parked = request == command::park && scheduler_.workers_idle(team);
+        const bool drained = request == command::drain && before == feed_phase::dry && !busy && scheduler_.workers_idle(team);
         if (parked || drained) {
             scheduler_.dismiss_workers(team);
             return end(team);

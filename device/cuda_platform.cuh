@@ -5,6 +5,7 @@
 //   relaxed load/store   one LDG/STG, no cache invalidation: the only operation to poll with (gpu scope)
 //   acquire load         LDG + CCTL.IVALL: invalidates the SM's whole L1
 //   release store        MEMBAR + ST      fence acq_rel   MEMBAR + CCTL.IVALL; never __threadfence(), which is the SC form
+//   release fence        MEMBAR           acquire fence   CCTL.IVALL
 #pragma once
 #include "device/platform.hpp"
 
@@ -18,8 +19,8 @@ struct cuda_platform {
     static constexpr u32 look_at_request = 16;
     static constexpr u32 look_at_rings = 16;
     static constexpr u32 look_around = 128;
-    static constexpr u32 wait_for_table = 64;
-    static constexpr u32 look_for_abort = 64;
+    static constexpr u32 wait_for_linker = 8;
+    static constexpr u32 look_for_stop = 64;
 
 #define SLIPSTREAM_LOAD(instruction, type, constraint)                                                                 \
     asm volatile(instruction " %0, [%1];" : "=" constraint(value) : "l"(&w.raw) : "memory")
@@ -89,6 +90,12 @@ struct cuda_platform {
         return before;
     }
 
+    __device__ static __forceinline__ void add(edge, word<u64>& w, u64 value, order, scope)
+    {
+        // Only relaxed, device scope is used (finished counts).
+        asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;" ::"l"(&w.raw), "l"(value) : "memory");
+    }
+
     // sm_90 has the 16-byte access as one operation. Below (compute_80 PTX) a 16-byte vector access is what the hardware
     // does in one transaction; the tag in the last word guards it, as on the host.
     __device__ static __forceinline__ abi::chunk load(edge, const chunk_word& c, order o, scope s)
@@ -142,12 +149,18 @@ struct cuda_platform {
 #endif
     }
 
-    __device__ static __forceinline__ void fence(edge, order, scope s)
+    __device__ static __forceinline__ void fence(edge, order o, scope s)
     {
-        // acquire, release and acq_rel fences are one instruction sequence on this hardware.
-        if (s == scope::block) asm volatile("fence.acq_rel.cta;" ::: "memory");
-        else if (s == scope::device) asm volatile("fence.acq_rel.gpu;" ::: "memory");
-        else asm volatile("fence.acq_rel.sys;" ::: "memory");
+#define SLIPSTREAM_FENCE(kind)                                                                                         \
+    do {                                                                                                               \
+        if (s == scope::block) asm volatile("fence." kind ".cta;" ::: "memory");                                       \
+        else if (s == scope::device) asm volatile("fence." kind ".gpu;" ::: "memory");                                 \
+        else asm volatile("fence." kind ".sys;" ::: "memory");                                                         \
+    } while (false)
+        if (o == order::acquire) SLIPSTREAM_FENCE("acquire");
+        else if (o == order::release) SLIPSTREAM_FENCE("release");
+        else SLIPSTREAM_FENCE("acq_rel");
+#undef SLIPSTREAM_FENCE
     }
 
     template <class T> __device__ static __forceinline__ T get(const cell<T>& c) { return c.raw; }

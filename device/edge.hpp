@@ -26,9 +26,9 @@
     X(A10_admitted,       "linker takes an admitted task"   )                                                           \
     X(R10_linked,         "linker -> admission: the queue entry and its row may be reused"   )                          \
     X(A10_linked,         "admission looks for room in the admitted queue")                                             \
-    X(R13_completed,      "scheduler -> linker: a completed task (its writes are acquired later, by the fence of the step)") \
-    X(A13_completed,      "linker takes a completed task")                                                              \
-    X(R13_taken,          "linker -> scheduler: the successors of all completed tasks so far were looked at")           \
+    X(R13_report,         "scheduler -> linker: what became of a task (a completed one's writes are acquired later, by the fence of the step)") \
+    X(A13_report,         "linker takes a report")                                                                      \
+    X(R13_taken,          "linker -> scheduler: the successors of all tasks reported so far were looked at")            \
     X(A13_taken,          "scheduler looks whether they were")                                                          \
     X(R14_ready,          "linker -> scheduler: a task that waits for nobody; passes R10_admitted on")                  \
     X(A14_ready,          "scheduler takes a ready task")                                                               \
@@ -44,8 +44,13 @@
     X(R4_mail,            "scheduler stores the mail chunk")                                                            \
     X(A4_mail,            "worker polls its mailbox")                                                                   \
     X(A4_mail_fence,      "worker acquires after the poll that succeeded")                                              \
-    X(R5_done,            "worker -> scheduler: the body's writes precede its completion word")                         \
+    X(R5R12_fence,        "worker, once a block: the body's writes precede its completion word and the slot's finished count") \
+    X(R5R12_failure_fence, "worker, when a block failed: the finished count precedes the completion word")               \
+    X(R5_done,            "worker -> scheduler: completion word")                                                       \
     X(A5_done,            "scheduler polls the completion words")                                                       \
+    X(R12_finished,       "worker -> worker: one more block has run in this slot")                                      \
+    X(A12_finished,       "worker of a staged task polls the finished counts that it waits for")                        \
+    X(A12_finished_fence, "it acquires after the poll that succeeded")                                                  \
     X(R6_retired,         "scheduler -> notifier: a retired slot; the completions acquired so far precede it")           \
     X(A6_retired,         "notifier takes a retired entry")                                                             \
     X(R6_notified,        "notifier -> scheduler: the queue entry may be reused")                                       \
@@ -70,8 +75,9 @@
     X(P1_stop,            "park or abort flag for ticket loops: only a hint to stop early")                             \
     X(P2_heartbeat,       "counter for the watchdog: nothing is read through it")                                       \
     X(P3_recorder,        "flight recorder: one 16-byte record, self-contained")                                        \
-    X(P4_status,          "failure code of a body: ordered by R5_done of the same worker")                              \
-    X(P5_self,            "a word read back by its only writer")
+    X(P4_status,          "failure code of a body, and the mark beside a finished count: ordered by R5R12_fence of the same worker") \
+    X(P5_self,            "a word read back by its only writer")                                                        \
+    X(P6_finished_reset,  "linker sets a finished count back that nobody waits for: ordered for its next readers by R4A5_step_fence")
 
 namespace slipstream::device {
 

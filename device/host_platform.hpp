@@ -26,11 +26,11 @@ struct host_platform {
     template <class T> using cell = abi::cell<T>;
     using chunk_word = abi::chunk_word;
     static constexpr u32 worker_groups = 32; ///< 1024 workers
-    static constexpr u32 wait_for_table = 0;
+    static constexpr u32 wait_for_linker = 0;
     static constexpr u32 look_at_request = 2;
     static constexpr u32 look_at_rings = 4;
     static constexpr u32 look_around = 16;
-    static constexpr u32 look_for_abort = 64;
+    static constexpr u32 look_for_stop = 64;
 
     static constexpr std::memory_order std_order(order o)
     {
@@ -47,9 +47,11 @@ struct host_platform {
 #if SLIPSTREAM_TSAN
     static constexpr order load_order(order) { return order::acquire; }
     static constexpr order store_order(order) { return order::release; }
+    static constexpr order rmw_order(order) { return order::acq_rel; }
 #else
     static constexpr order load_order(order o) { return o; }
     static constexpr order store_order(order o) { return o; }
+    static constexpr order rmw_order(order o) { return o; }
 #endif
 
     static void hook(edge e)
@@ -73,6 +75,12 @@ struct host_platform {
     {
         hook(e);
         return std::atomic_ref<T>(w.raw).fetch_add(value, std_order(o));
+    }
+
+    template <class T> static void add(edge e, word<T>& w, T value, order o, scope)
+    {
+        hook(e);
+        std::atomic_ref<T>(w.raw).fetch_add(value, std_order(rmw_order(o)));
     }
 
     // 16 bytes: an aligned vector move is one access on every x86-64 with AVX (and crosses PCIe as one). Elsewhere, and

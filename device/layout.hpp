@@ -13,23 +13,25 @@
 //   host_page.heartbeat   notifier -> service, system          recorder[w]         worker w -> host, system
 //   host_page.failures    notifier -> host, system             host_page.failures_read   host (under a lock) -> notifier, system
 //   stream_joins          a stream's callback -> ingest, system
-//   record (args)         ingest -> worker, device             record.next_block   ingest resets; workers draw; scheduler reads
+//   record (args)         ingest -> worker, device             record.next_block   ingest resets; workers draw
 //   record.status         worker -> scheduler, device          mailbox[w]          scheduler -> worker w, device
+//   record.finished       workers add -> workers that wait, device; the linker resets it when nobody can be waiting
+//   record.failed_by      a worker -> workers that wait, device; likewise
 //   done[w]               worker w -> scheduler, device        stop                notifier -> workers, device
 //   fast memory           see the list SLIPSTREAM_CONTROL_FIELDS
 // STATES of a window slot
-//   free -> filling (ingest) -> decoded -> admitted (its predecessors found) -> linked: waiting | ready -> mailed (some block)
-//   -> complete (scheduler: in the completed and the retired queue) -> noticed (notifier: in the finished queue) -> out of the
+//   free -> filling (ingest) -> decoded -> admitted (its predecessors found) -> linked: waiting | staged | ready -> mailed (some block)
+//   -> complete (scheduler: reported to the linker, in the retired queue) -> noticed (notifier: in the finished queue) -> out of the
 //   access table (admission: in the free queue) -> free
 // EDGES   see device/edge.hpp; each operation names its own.
 //
 // Fast-memory budget, by control_state::measure (4 rings, 131 workers, 5 task types): G = W/32 groups; successors 4 W G, pool
-// books 12 a block of four accesses, the rest about 60 W. Accesses: 64 a block, as many blocks as find room in the 224 K of an
-// SM; the others lie in device memory (sizes::pool_near_blocks).
+// books 12 a block of four accesses, what staged tasks wait for 48 W, the rest about 80 W. Accesses: 64 a block, as many blocks as
+// find room in the 224 K of an SM; the others lie in device memory (sizes::pool_near_blocks).
 //   W                 32      64      256     512     1024
-//   near, bytes       23 K    26 K    50 K    95 K    106 K and its successors in device memory (128 K)
+//   near, bytes       27 K    32 K    67 K    129 K   171 K and its successors in device memory (128 K)
 //   pool blocks       1336    1368    1560    1816    2328
-//   of these near     all     all     all     all     1832
+//   of these near     all     all     all     1464    784
 #pragma once
 #include "device/queue.hpp"
 #include <slipstream/abi/access_entry.hpp>
@@ -46,6 +48,8 @@ inline constexpr u32 pool_blocks_max = 1u << 20;
 inline constexpr u32 rings_max = 16;
 inline constexpr u32 cuda_workers_per_sm_step = 160; ///< the kernel for n workers an SM has room for n times as many
 inline constexpr u32 mailbox_depth = 2;
+inline constexpr u32 recent_max = 32;     ///< tasks handed over last, behind which others may be staged
+inline constexpr u32 waits_max = 3;       ///< tasks that a staged one may wait for
 inline constexpr u32 admitted_max = 32; ///< tasks between admission and linker
 inline constexpr u32 completion_span = 65536; ///< submissions a ring may be ahead of its low-water mark
 inline constexpr u32 completion_words = completion_span / 32;
@@ -135,12 +139,40 @@ struct task_record {
     typename P::template cell<u32> blocks;
     alignas(64) typename P::template word<u32> next_block; ///< ticket counter
     typename P::template word<u32> status;                 ///< 0, or the code a body failed with
+    typename P::template word<u32> failed_by;              ///< of the slot, not of the task: see finished_count
+    typename P::template word<u64> finished;               ///< likewise
 };
 
-/// A worker's private inbox: one line, single producer.
+/// How many blocks have run in a window slot, so that the worker of a staged task sees by itself when those before it are done. It
+/// counts on from task to task (those of more blocks than workers draw tickets, do not count, and are not waited for). The upper
+/// bits count blocks that failed or were skipped, of the first such task only; failed_by is then that task's identity.
+struct finished_count {
+    u64 raw;
+    static constexpr u64 block = 1;
+    static constexpr u64 failed_block = block | 1ull << 48;
+
+    SLIPSTREAM_BOTH u32 blocks() const { return static_cast<u32>(raw); }
+    SLIPSTREAM_BOTH bool reached(u32 target) const { return static_cast<std::int32_t>(blocks() - target) >= 0; }
+    SLIPSTREAM_BOTH bool has_failures() const { return raw >> 48 != 0; }
+};
+
+/// What a staged task waits for: that the slot's finished_count has reached the target. As a chunk beside a mail it has the mail's
+/// tag: mail and chunks may be seen in any order.
+struct alignas(16) awaited_task {
+    u32 slot;
+    u32 target;
+    u32 identity; ///< identity_of(task id)
+    u32 tag;
+
+    SLIPSTREAM_BOTH abi::chunk encode() const { return {{slot, target, identity, tag}}; }
+    SLIPSTREAM_BOTH static awaited_task decode(const abi::chunk& c) { return {c.w[0], c.w[1], c.w[2], c.w[3]}; }
+};
+
+/// A worker's private inbox: one line, single producer. Beside each mail lies what a staged task waits for.
 template <class P>
 struct alignas(abi::line_bytes) mailbox {
     typename P::chunk_word mail[mailbox_depth];
+    typename P::chunk_word waits[mailbox_depth][waits_max];
 };
 
 inline constexpr u32 retired_look = 1u << 31; ///< in the retired queue, beside a slot: it has an outcome to look at
@@ -167,6 +199,7 @@ struct sizes {
     u32 types;
     u32 handles;
     u32 log_capacity; ///< flight-log entries a worker can keep
+    u32 staging;      ///< 1: tasks may be mailed before those that they wait for are complete
     u32 lone_workers; ///< 1: a worker has its SM to itself and may poll with acquire loads (they empty the SM's L1)
 
     SLIPSTREAM_BOTH u32 groups() const { return window / 32; }
@@ -294,17 +327,36 @@ struct ring_progress {
     u32 reserved;
 };
 
-/// A ready task on its way from linker to scheduler.
+/// A task that may be mailed, on its way from linker to scheduler: it waits for nobody, or it is staged and its workers wait.
 struct ready_entry {
-    u32 word; ///< window slot | low 16 bits of its link number << 16: the count of linked tasks, this one included
+    u32 word; ///< window slot | waits << 12 | low 16 bits of its link number << 16: the count of linked tasks, this one included
 
-    SLIPSTREAM_BOTH static ready_entry make(u32 slot, u32 number) { return {slot | number << 16}; }
-    SLIPSTREAM_BOTH u32 slot() const { return word & 0xffff; }
+    SLIPSTREAM_BOTH static ready_entry make(u32 slot, u32 number, u32 waits = 0) { return {slot | waits << 12 | number << 16}; }
+    SLIPSTREAM_BOTH u32 slot() const { return word & 0xfff; }
+    SLIPSTREAM_BOTH u32 waits() const { return word >> 12 & 0xf; } ///< of control_state::waits
+    SLIPSTREAM_BOTH u32 number() const { return word >> 16; }
     /// Was it linked after `count` tasks were? May be true of one that was linked very long before. The other way round it never errs
     /// while `count` is recent: between two fences of a launch no more than a window of tasks can be linked, far fewer than 2^15.
     SLIPSTREAM_BOTH bool linked_after(u32 count) const { return static_cast<std::int16_t>((word >> 16) - count) > 0; }
 };
-static_assert(window_slots_max < 1u << 15);
+static_assert(window_slots_max <= 1u << 12 && waits_max < 16);
+
+/// What the scheduler tells the linker of a task.
+enum class report_kind : u32 {
+    completed, ///< its blocks have run
+    failed,    ///< likewise, and a body of it failed
+    cancelled, ///< complete, but never mailed
+    skipped,   ///< mailed staged, and not run: one before it failed. It waits like any other from now on
+    declined,  ///< staged, and not mailed for fear of that. Likewise
+};
+
+struct report {
+    u32 word; ///< window slot | kind << 16
+
+    SLIPSTREAM_BOTH static report make(report_kind kind, u32 slot) { return {slot | static_cast<u32>(kind) << 16}; }
+    SLIPSTREAM_BOTH u32 slot() const { return word & 0xffff; }
+    SLIPSTREAM_BOTH report_kind kind() const { return static_cast<report_kind>(word >> 16); }
+};
 
 /// Between admission and linker: a window slot, and whether a row of predecessors comes with it.
 inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
@@ -315,7 +367,8 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
 //   ingest fills while a slot is filling; the roles behind it read once it is decoded   pool_next .. first_block
 //   admission alone  live, exposed, orders; it fills a row of predecessors before it hands the task on
 //   notifier alone   notices, low_water
-//   linker alone     in_flight .. pending
+//   linker alone     in_flight .. targets
+//   linker fills before a task is ready; the scheduler reads   waits
 //   scheduler alone  dealt and all that follow (ingest sets dealt and outstanding while a slot is filling)
 #define SLIPSTREAM_CONTROL_FIELDS(X)                                                                                    \
     X(free_tail, word<u32>, near, 1)                                                                                    \
@@ -328,9 +381,9 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(admitted_head, word<u32>, near, 1)                                                                                \
     X(admitted_entries, cell<u32>, near, admitted_max)                                                                  \
     X(predecessors, cell<u32>, near, admitted_max * s.groups()) /* a row for each place in the admitted queue */        \
-    X(completed_tail, word<u32>, near, 1)                                                                               \
-    X(completed_head, word<u32>, near, 1)                                                                               \
-    X(completed_entries, cell<u32>, near, s.queue_slots())                                                              \
+    X(report_tail, word<u32>, near, 1)                                                                                  \
+    X(report_head, word<u32>, near, 1)                                                                                  \
+    X(report_entries, cell<report>, near, s.queue_slots())                                                              \
     X(ready_tail, word<u32>, near, 1)                                                                                   \
     X(ready_head, word<u32>, near, 1)                                                                                   \
     X(ready_entries, cell<ready_entry>, near, s.queue_slots())                                                          \
@@ -372,10 +425,22 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(awaited, u32, near, s.groups())    /* a bit a slot: its successor row is not empty */                             \
     X(successors_near, u32, near, s.successors_near() ? s.window * s.groups() : 0)                                      \
     X(successors_far, u32, far, s.successors_near() ? 0 : s.window * s.groups())                                        \
-    X(pending, u32, near, s.window)      /* predecessors not yet complete | link number << 16 */                                            \
+    X(identities, u32, near, s.window)   /* of the task in a slot: see dependency_table::note */                        \
+    X(blocks, u32, near, s.window)       /* likewise; 0: it draws tickets */                                            \
+    X(pending, u32, near, s.window)      /* predecessors not yet complete | link number << 16 */                        \
+    X(handed, u32, near, s.groups())     /* a bit a slot: handed to the scheduler and not complete; others may be staged behind */ \
+    X(staged, u32, near, s.groups())     /* a bit a slot: of these, those that wait */                                  \
+    X(early, u32, near, s.groups())      /* a bit a slot: reported complete before one that it waits for */             \
+    X(tainted, u32, near, s.groups())    /* a bit a slot: its finished_count has failures */                            \
+    X(recent, u32, near, recent_max)     /* ready_entry words of the tasks that were handed over last and may be waited for */ \
+    X(link_order, u32, near, s.queue_slots()) /* ready_entry words of the last tasks linked that wait; see linker */    \
+    X(targets, u32, near, s.window)      /* what the slot's finished_count comes to with the task that was handed over last */ \
+    X(waits, cell<awaited_task>, near, s.window * waits_max) /* of a staged task */                                     \
     X(dealt, u32, near, s.window)        /* blocks mailed */                                                            \
     X(outstanding, u32, near, s.window)  /* see scheduler */                                                            \
-    X(sent, u32, near, 32 * s.worker_groups()) /* mails ever sent to a worker: between launches, else in registers */   \
+    X(sent, u32, near, 32 * s.worker_groups())   /* mails ever sent to a worker; these three only between launches, */  \
+    X(seen, u32, near, 32 * s.worker_groups())   /* answers ever taken from it,                                     */  \
+    X(mailed, u32, near, 32 * s.worker_groups()) /* slots of the mails due; else they lie in registers              */  \
     X(batch, u32, near, s.queue_slots()) /* slots completed in this step */                                             \
     X(counters, u32, near, 16)                                                                                          \
     X(poison_state, u32, far, poison_words)                                                                             \
@@ -477,7 +542,7 @@ struct control_state {
     SLIPSTREAM_BOTH queue_storage<P, u32> free_queue() const { return {free_tail, free_head, free_entries, queue_slots}; }
     SLIPSTREAM_BOTH queue_storage<P, u32> decoded_queue() const { return {decoded_tail, decoded_head, decoded_entries, queue_slots}; }
     SLIPSTREAM_BOTH queue_storage<P, u32> admitted_queue() const { return {admitted_tail, admitted_head, admitted_entries, admitted_max}; }
-    SLIPSTREAM_BOTH queue_storage<P, u32> completed_queue() const { return {completed_tail, completed_head, completed_entries, queue_slots}; }
+    SLIPSTREAM_BOTH queue_storage<P, report> report_queue() const { return {report_tail, report_head, report_entries, queue_slots}; }
     SLIPSTREAM_BOTH queue_storage<P, ready_entry> ready_queue() const { return {ready_tail, ready_head, ready_entries, queue_slots}; }
     SLIPSTREAM_BOTH queue_storage<P, u32> finished_queue() const { return {finished_tail, finished_head, finished_entries, queue_slots}; }
     SLIPSTREAM_BOTH queue_storage<P, u32> retired_queue() const { return {retired_tail, retired_head, retired_entries, queue_slots}; }
@@ -486,6 +551,12 @@ struct control_state {
 /// Variables of the roles that must survive a park.
 enum scheduler_counter : u32 {
     saved_in_flight,  ///< tasks linked and not complete (linker)
+    handed_blocks,    ///< of tasks handed to the scheduler and not complete, without those that draw tickets (linker)
+    handed_tasks,     ///< so many tasks (linker)
+    saved_early,      ///< bits set in `early` (linker)
+    handed_ever,      ///< entries of `recent` ever written, wrapping (linker)
+    saved_ordered,    ///< entries of link_order ever written, wrapping (linker)
+    saved_settled,    ///< and settled
     saved_whole,      ///< slot + 1 of the exposed whole-memory task, 0: none (admission)
     saved_live_words, ///< words of `live` ever used (admission)
     failures_seen,    ///< some body has failed since the engine was made

@@ -1,6 +1,7 @@
 // The persistent megakernel: one control block (block 0) and workers (all others), one CTA shape for all.
 //
-// Control block: warp 0 schedules, warp 1 ingests, warp 2 notifies, warp 3 links, warps 4 to 7 admit. Its state is copied from device memory into shared memory at launch and back at park.
+// Control block: warp 0 schedules, warp 1 ingests, warp 2 notifies, warp 3 links, warps 4 to 7 admit. Its state is copied from device
+// memory into shared memory at launch and back at park.
 // Workers: thread 0 talks to the mailbox, all threads run bodies. Bodies are dispatched by a switch over a compile-time list,
 // in one translation unit: function pointers would make ptxas spill and ignore setmaxnreg.
 #pragma once
@@ -27,6 +28,8 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
     using P = cuda_platform;
     __shared__ mail letter;
     __shared__ u32 first_drawn;
+    __shared__ verdict decision;
+    __shared__ __align__(16) u32 kept_words[abi::task_words_max];
     __shared__ block_failure failure;
     u32 sm;
     asm("mov.u32 %0, %%smid;" : "=r"(sm));
@@ -45,16 +48,29 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
         task_record<P>& record = port.record(mine);
         const u32 type = mine.type();
         const u32 blocks = P::get(record.blocks);
-        const void* const words = record.words;
-        if (!mine.tickets()) {
+        const void* words = record.words;
+        bool skipped = false;
+        if (mine.waits() != 0) {
+            // The struct is copied to where the polls of the first warp do not drive it out of the cache.
+            if (leader) decision = port.await(mine);
+            if (threadIdx.x >= 32)
+                for (u32 i = threadIdx.x - 32; i < abi::task_words_max; i += Threads - 32) kept_words[i] = P::get(record.words[i]);
+            __syncthreads();
+            if (decision == verdict::leave) return; // aborted
+            skipped = decision == verdict::skip;
+            words = kept_words;
+        }
+        if (skipped) {
+            if (leader) port.skip();
+        } else if (!mine.tickets()) {
             if (leader) {
-                port.record_flight(mine, mine.block);
+                port.record_flight(mine, mine.block());
                 if (port.logs()) start_ns = P::clock_ns();
             }
-            cuda_block<Threads> block(mine.block, blocks, arena, &failure);
+            cuda_block<Threads> block(mine.block(), blocks, arena, &failure);
             run_body(List{}, type, words, block);
             __syncthreads();
-            if (leader && port.logs()) port.log_flight(mine, mine.block, 1, start_ns);
+            if (leader && port.logs()) port.log_flight(mine, mine.block(), 1, start_ns);
         } else {
             const u32 chunk = port.ticket_chunk(blocks);
             for (;;) {

@@ -5,13 +5,13 @@
 //                                            all-zero memory is a valid initial state
 //   P::load (edge, word, order, scope)      relaxed or acquire
 //   P::store(edge, word, value, order, scope)   relaxed or release
-//   P::fetch_add(edge, word, value, order, scope)
+//   P::fetch_add(edge, word, value, order, scope)   returns what was there; P::add(...) of the same arguments returns nothing
 //   P::load / P::store of a chunk_word      one 16-byte access, never torn
 //   P::fence(edge, order, scope)            acquire, release or acq_rel
 //   P::get(cell) / P::set(cell, value)      plain access: must be ordered by an edge (the model reports a race if not)
 //   P::worker_groups                     groups of 32 workers the scheduler keeps in its lanes' registers
-//   P::wait_for_table                    looks the scheduler gives the linker, where they run side by side
-//   P::look_around, P::look_for_abort    rounds between two looks at what rarely changes (command word; stop word): looking costs
+//   P::wait_for_linker                   looks the scheduler gives the linker, where they run side by side
+//   P::look_around, P::look_for_stop    rounds between two looks at what rarely changes (command word; stop word): looking costs
 //                                        a bus round trip on the GPU, nothing in the model
 //   P::look_at_request, P::look_at_rings ... at the other roles' phases; at the other rings while one is busy
 //   P::pause(attempt)                       one step of a wait strategy; every loop around it has a stop check

@@ -296,6 +296,12 @@ public:
 
     /// What became of a task that settle() saw.
     SLIPSTREAM_BOTH task_outcome outcome(u32 slot) const { return s_.poison_outcomes[slot]; }
+    /// The same, for the linker.
+    SLIPSTREAM_BOTH report_kind kind_of(u32 slot) const
+    {
+        const task_outcome o = outcome(slot);
+        return o.status == 0 ? report_kind::completed : (o.failure & outcome_cancelled) != 0 ? report_kind::cancelled : report_kind::failed;
+    }
 
 private:
     SLIPSTREAM_BOTH poison_tables<P> tables() const

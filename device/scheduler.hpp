@@ -1,39 +1,45 @@
 // The scheduler role: mails blocks of ready tasks to workers, takes their answers, retires what they completed.
 //
 // CRITICAL PATH of a dependent hop, in serialised L2 round trips (RT) and fences of this role:
-//   completion word polled (1 RT, all workers' words in one go) -> one fence for the whole step; beside it the table
-//   (dependency_table.hpp, a warp of its own) wakes the successors -> mail stored (one way). With the worker's share
+//   completion word polled (1 RT, all workers' words in one go) -> one fence for the whole step; beside it the linker
+//   (linker.hpp, a warp of its own) wakes the successors -> mail stored (one way). With the worker's share
 //   (device/worker.hpp): release of the completion word, acquire after the mail, record read (1 RT).
 //   Per task that is 1 completion store, 1 mail store, 1 step fence shared by everything the step saw.
-// What is not on it: hazards are found by admission and linked by the table beside it; retiring comes after the mails.
+//   A staged task was mailed before its predecessors were done: it starts when its worker sees their finished counts (1 release, 1 RT),
+//   and this role is not on the path.
+// What is not on it: hazards are found by admission and linked by the linker beside it; retiring is done while the linker works.
 //
 // DISPATCH
 //   no more blocks than workers: each block is one mail; idle workers first, then, when every worker is busy, mailboxes with
 //     room.
+//   staged (a task that waits for running ones): mailed like any other, with the list of what it waits for. No deadlock: whatever a
+//     mail waits for was mailed before it, and each worker takes its mails in order.
 //   more blocks than workers: idle workers are invited with a ticket mail and draw block numbers from the record's counter.
 //     An invited worker answers once, when the counter is used up (or a park stops it), and says which; once one has seen it
 //     used up nobody else is invited. No completion per block, no task behind a busy worker.
 //
 // FAILURE (device/poison.hpp) once a body has failed, completed tasks are settled behind the fence and before the linker hears of
 //   them; the head of the ready queue is judged before its first mail. A cancelled task is completed by the next step, without mail.
+//   A staged task whose predecessor fails is skipped by all its workers: it goes back to the linker, and comes again when its
+//   predecessors are complete. While there is poison nothing is mailed staged.
 //
 // OWNERS  this role alone writes the mailboxes. What it knows of the workers (mails sent, answers seen, slots of the mails due)
 //         lies in the lanes' registers: lane k of group g has worker 32 g + k.
-// STATES  of a worker: idle (sent == seen) -> busy (sent - seen = 1) -> staged (2) by mails; back by completions.
+// STATES  of a worker: idle (sent == seen) -> busy (sent - seen = 1) -> full (2) by mails; back by completions.
 //         outstanding[slot]: answers due. Without tickets: of all blocks, from the start. With tickets: of the invited workers,
 //         and one more until the tickets are drawn. 0: complete.
 // EDGES   A5 (done, relaxed poll) + R4A5 (one acq_rel fence at device scope) + R4 (mail, relaxed): completion -> successor.
 //         Without the fence PTX gives no causality from the completed worker to the mailed one.
-//         R13 (completed) goes out before the fence, so that the table works meanwhile: what it hands back (A14) is mailed after
-//         the fence. Nobody else learns of the completion before it: the notifier (R6) is told last.
-//         The fence also makes the records that ingest wrote visible to workers, those of the tasks that the table had linked
+//         R13 (completed) goes out before the fence, so that the linker works meanwhile: what it hands back (A14) is mailed after
+//         the fence. Nobody else learns of the completion before it: the notifier (R6) is told after.
+//         The fence also makes the records that ingest wrote visible to workers, those of the tasks that the linker had taken in
 //         when this role last looked (A15) before it; for a task linked since, a further fence stands before its mail.
 #pragma once
 #include "device/poison.hpp"
 
 namespace slipstream::device {
 
-inline constexpr u32 number_mask = 0x3fffffff; ///< mails and answers are counted in 30 bits
+inline constexpr u32 number_mask = 0x07ffffff; ///< mails and answers are counted in 27 bits
 /// Never 0, also when the count wraps.
 SLIPSTREAM_BOTH u32 tag_of(u32 number) { return (number & number_mask) | 1u << 31; }
 
@@ -41,21 +47,24 @@ SLIPSTREAM_BOTH u32 tag_of(u32 number) { return (number & number_mask) | 1u << 3
 /// no look at the record.
 struct mail {
     u32 slot_and_type; ///< window slot | type << 16, or leave
-    u32 block;
+    u32 block_and_waits; ///< block | number of tasks to wait for << 28
     u32 identity;      ///< identity_of(task id) | tickets_bit
     u32 tag;           ///< tag_of(mails ever sent to this worker, this one included); 0: no mail
 
     SLIPSTREAM_BOTH u32 slot() const { return slot_and_type & 0xffff; }
     SLIPSTREAM_BOTH u32 type() const { return slot_and_type >> 16; }
+    SLIPSTREAM_BOTH u32 block() const { return block_and_waits & 0x0fffffff; }
+    SLIPSTREAM_BOTH u32 waits() const { return block_and_waits >> 28; }
+    SLIPSTREAM_BOTH u32 task() const { return identity & ~tickets_bit; }
     SLIPSTREAM_BOTH bool tickets() const { return identity >> 31; }
     SLIPSTREAM_BOTH bool leaves() const { return slot_and_type == leave; }
-    SLIPSTREAM_BOTH abi::chunk encode() const { return {{slot_and_type, block, identity, tag}}; }
+    SLIPSTREAM_BOTH abi::chunk encode() const { return {{slot_and_type, block_and_waits, identity, tag}}; }
     SLIPSTREAM_BOTH static mail decode(const abi::chunk& c) { return {c.w[0], c.w[1], c.w[2], c.w[3]}; }
 
     static constexpr u32 leave = 0xffffffff;
     static constexpr u32 tickets_bit = 1u << 31;
 };
-static_assert(rings_max <= 16 && window_slots_max <= 0x10000);
+static_assert(rings_max <= 16 && window_slots_max <= 0x10000 && waits_max < 16);
 
 /// Where the scheduler stands, for the notifier.
 enum class schedule_phase : u32 { running = 0, finished = 1 };
@@ -65,36 +74,47 @@ struct done_word {
     u32 raw;
     static constexpr u32 failed_bit = 1; ///< a body on this worker has failed since the engine was made
     static constexpr u32 drawn_bit = 2;  ///< the last mail was a ticket mail and no ticket is left
+    static constexpr u32 skipped_bit = 4; ///< the last mail was staged, and not run since one before it failed
+    static constexpr u32 skipped_before_bit = 8; ///< the mail before the last one likewise: two may be answered between two polls
 
-    SLIPSTREAM_BOTH static u32 make(u32 count, u32 bits) { return count << 2 | bits; } ///< the count's upper bits fall off
-    SLIPSTREAM_BOTH u32 count() const { return raw >> 2; }
+    static constexpr u32 paused_bit = 16; ///< the next mail is staged; the worker left for a park and comes back to it
+
+    SLIPSTREAM_BOTH static u32 make(u32 count, u32 bits) { return count << 5 | bits; } ///< the count's upper bits fall off
+    SLIPSTREAM_BOTH u32 count() const { return raw >> 5; }
+    /// Was mail `number` skipped? One of the last two.
+    SLIPSTREAM_BOTH bool skipped(u32 number) const
+    {
+        return (raw & ((number & number_mask) == count() ? skipped_bit : skipped_before_bit)) != 0;
+    }
 };
 
 template <class P, u32 Groups = P::worker_groups>
 class scheduler {
 public:
     using team_type = typename P::team;
-    static constexpr u32 workers_max = 32 * Groups;
 
     SLIPSTREAM_BOTH scheduler(const engine_memory<P>& memory, const control_state<P>& state)
-        : m_(memory), s_(state), poison_(memory, state), ready_(state.ready_queue()), completed_(state.completed_queue()), retired_(state.retired_queue())
+        : m_(memory), s_(state), poison_(memory, state), ready_(state.ready_queue()), reports_(state.report_queue()), retired_(state.retired_queue())
     {
         SLIPSTREAM_UNROLL
         for (u32 g = 0; g < Groups; ++g)
             team_type::each32([&](u32 k) {
                 const u32 w = 32 * g + k;
-                const u32 count = w < m_.n.workers ? s_.sent[w] : 0;
-                sent_.at(g, k) = count;
-                seen_.at(g, k) = count;
-                mailed_.at(g, k) = 0;
+                const bool real = w < m_.n.workers;
+                sent_.at(g, k) = real ? s_.sent[w] : 0;
+                seen_.at(g, k) = real ? s_.seen[w] : 0;
+                mailed_.at(g, k) = real ? s_.mailed[w] : 0;
             });
     }
 
-    /// One round: poll, hand completions to the table, fence, mail what is ready, and only then the bookkeeping. True when it
+    /// One round: poll, hand completions to the linker, fence, bookkeeping while the linker works, mail what is ready. True when it
     /// did anything.
     SLIPSTREAM_BOTH bool step(team_type& team)
     {
-        if (fresh_) fence(team); // from here on covered_ is of this launch
+        if (fresh_) {
+            mails_ = mails_due(team);
+            fence(team); // from here on covered_ is of this launch
+        }
         const u32 mails_before = mails_;
         u32 completed = poll_completions(team);
         bool answered = mails_ != mails_before;
@@ -108,33 +128,38 @@ public:
             settled_ = poisoned_ || s_.counters[failures_seen] != 0;
             if (settled_) {
                 fence(team);
+                completed = send_back_skipped(team, completed);
                 poison_.settle(team, completed);
                 poisoned_ = poison_.any();
-                tell_linker(team, completed);
+                tell_linker(team, completed, [&](u32 slot) { return poison_.kind_of(slot); });
             } else {
-                tell_linker(team, completed);
+                tell_linker(team, completed, [](u32) { return report_kind::completed; });
                 fence(team);
             }
+            retire(team, completed);
             // The linker is nearly done by now: sooner than another poll comes back. Bounded; not waited for, it comes round.
             SLIPSTREAM_ONE_COPY
-            for (u32 i = 0; i < P::wait_for_table && !more; ++i) more = ready_.look(team) || completed_.drained(team);
+            for (u32 i = 0; i < P::wait_for_linker && !more; ++i) more = ready_.look(team) || reports_.drained(team);
         }
         more |= ready_.look(team);
         // Nothing can be mailed that could not be before.
         if (!answered && !more && !fresh_) return false;
         fresh_ = false;
         dispatch(team);
-        retire(team, completed);
         return true;
     }
 
     /// The park command was seen: no new mails from now on.
     SLIPSTREAM_BOTH void stop_dispatch() { parking_ = true; }
 
-    /// No mail is out, and no cancelled task waits for the next step.
-    SLIPSTREAM_BOTH bool workers_idle() const { return mails_ == 0 && poison_.pending() == 0; }
+    /// No mail is out, but for a park staged ones that their workers have left for it; and no cancelled task waits for the next step.
+    SLIPSTREAM_BOTH bool workers_idle(team_type& team)
+    {
+        if (poison_.pending() != 0) return false;
+        return mails_ == 0 || (parking_ && all_paused(team));
+    }
 
-    /// Tells every worker to leave, and saves what lives in registers. All workers must be idle.
+    /// Tells every idle worker to leave, and saves what lives in registers. After workers_idle().
     SLIPSTREAM_BOTH void dismiss_workers(team_type& team)
     {
         team.sync();
@@ -143,20 +168,79 @@ public:
             team.each32([&](u32 k) {
                 const u32 w = 32 * g + k;
                 if (w >= m_.n.workers) return;
-                const u32 count = sent_.at(g, k) + 1; // a worker's last answer is not awaited: the kernel's end is
-                s_.sent[w] = count;
+                s_.mailed[w] = mailed_.at(g, k);
+                s_.sent[w] = sent_.at(g, k);
+                s_.seen[w] = seen_.at(g, k);
+                if (sent_.at(g, k) != seen_.at(g, k)) { // it has left; its word is nobody's until it comes back
+                    const u32 word = P::load(edge::A5_done, m_.done[w], order::relaxed, scope::device);
+                    P::store(edge::P5_self, m_.done[w], word & ~done_word::paused_bit, order::relaxed, scope::device);
+                    return;
+                }
+                const u32 count = sent_.at(g, k) + 1; // its last answer is not awaited: the kernel's end is
+                s_.sent[w] = s_.seen[w] = count;
                 send(w, mail{mail::leave, 0, 0, tag_of(count)});
             });
         team.sync();
     }
 
 private:
-    SLIPSTREAM_BOTH void tell_linker(team_type& team, u32 completed)
+    template <class KindOf>
+    SLIPSTREAM_BOTH void tell_linker(team_type& team, u32 completed, KindOf kind_of)
     {
         SLIPSTREAM_ONE_COPY
-        for (u32 k = team.rank(); k < completed; k += team.size()) completed_.put_ahead(k, s_.batch[k]);
-        completed_.advance(completed); // never full: it has room for every slot
-        completed_.publish(team);
+        for (u32 k = team.rank(); k < completed; k += team.size())
+            reports_.put_ahead(k, report::make(kind_of(s_.batch[k]), s_.batch[k]));
+        reports_.advance(completed); // never full: it has room for every slot
+        reports_.publish(team);
+    }
+
+    /// Takes the skipped tasks out of the batch. All their blocks were skipped: they begin anew.
+    SLIPSTREAM_BOTH u32 send_back_skipped(team_type& team, u32 count)
+    {
+        u32 kept = 0, skipped = 0;
+        team.sync();
+        SLIPSTREAM_ONE_COPY
+        for (u32 i = 0; i < count; ++i) {
+            const u32 entry = s_.batch[i];
+            team.sync();
+            if (!(entry & skipped_flag)) {
+                if (team.leader()) s_.batch[kept] = entry;
+                ++kept;
+                continue;
+            }
+            if (team.leader()) {
+                const u32 slot = entry & ~skipped_flag;
+                s_.outstanding[slot] = P::get(s_.heads[slot]).blocks;
+                s_.dealt[slot] = 0;
+                reports_.put_ahead(skipped, report::make(report_kind::skipped, slot));
+            }
+            ++skipped;
+        }
+        reports_.advance(skipped);
+        team.sync();
+        return kept;
+    }
+
+    SLIPSTREAM_BOTH u32 mails_due(team_type& team)
+    {
+        u32 mine = 0;
+        SLIPSTREAM_UNROLL
+        for (u32 g = 0; g < Groups; ++g) team.each32([&](u32 k) { mine += sent_.at(g, k) - seen_.at(g, k); });
+        return team.reduce_add(mine);
+    }
+
+    /// Has every worker that owes an answer left for the park?
+    SLIPSTREAM_BOTH bool all_paused(team_type& team)
+    {
+        u32 busy = 0;
+        SLIPSTREAM_UNROLL
+        for (u32 g = 0; g < Groups; ++g)
+            busy |= team.mask32([&](u32 k) {
+                if (sent_.at(g, k) == seen_.at(g, k)) return false;
+                const done_word word{P::load(edge::A5_done, m_.done[32 * g + k], order::relaxed, scope::device)};
+                return word.count() != (seen_.at(g, k) & number_mask) || (word.raw & done_word::paused_bit) == 0;
+            });
+        return busy == 0;
     }
 
     /// Acquires what the polls of this step saw and releases it to whoever is mailed from now on: completions, and the records
@@ -164,9 +248,10 @@ private:
     SLIPSTREAM_BOTH void fence(team_type& team)
     {
         covered_ = team.broadcast(team.leader() ? P::load(edge::A15_linked, *s_.linked, order::acquire, scope::block) : 0u);
+        // Each lane polled some workers and mails to some: what one acquires, all release.
+        P::fence(edge::R4A5_step_fence, order::acquire, scope::device);
         team.sync();
-        if (team.leader()) P::fence(edge::R4A5_step_fence, order::acq_rel, scope::device);
-        team.sync();
+        P::fence(edge::R4A5_step_fence, order::release, scope::device);
     }
 
     /// Reads the completion words of all workers, all loads in flight together, and takes one answer of each worker that
@@ -203,9 +288,10 @@ private:
                 const u32 slot = mailed_.at(g, k) & 0xffff;
                 mailed_.at(g, k) >>= 16;
                 ++seen_.at(g, k);
-                if (value & done_word::failed_bit) s_.counters[failures_seen] = 1; // any lane: they all write the same
+                const bool skipped = done_word{value}.skipped(seen_.at(g, k));
+                if (skipped || (value & done_word::failed_bit) != 0) s_.counters[failures_seen] = 1; // any lane: they all write the same
                 drawn |= slot == open_ && (value & done_word::drawn_bit) != 0;
-                answers.at(g, k) = slot;
+                answers.at(g, k) = slot | (skipped ? skipped_flag : 0);
                 return team.add(s_.outstanding[slot], ~u32{0}) == 1;
             });
             team.each32([&](u32 k) { if (complete >> k & 1) s_.batch[completed + popcount(complete & ((1u << k) - 1))] = answers.at(g, k); });
@@ -248,11 +334,11 @@ private:
         while (!parking_ && ready_.known() != 0) {
             const ready_entry entry = ready_.peek(0);
             const u32 slot = entry.slot();
-            if (poisoned_ && poison_.cancels(team, slot)) {
+            if (poisoned_ && (entry.waits() != 0 ? declines(team, slot) : poison_.cancels(team, slot))) {
                 ready_.skip(1);
                 continue;
             }
-            parcel p{P::get(s_.heads[slot]), 0, 0, 1, mailbox_depth, false};
+            parcel p{P::get(s_.heads[slot]), 0, 0, 1, mailbox_depth, entry, false};
             bool late = entry.linked_after(covered_);
             if (p.head.blocks == 1) {
                 if (ready_.known() > 1 && !poisoned_) { // else only the one that was just judged
@@ -286,6 +372,16 @@ private:
             break;
         }
         ready_.release(team);
+        reports_.publish(team);
+    }
+
+    /// A staged task may not be mailed while there is poison, unless some of it was mailed before: it goes back to the linker.
+    SLIPSTREAM_BOTH bool declines(team_type& team, u32 slot)
+    {
+        if (s_.dealt[slot] != 0) return false;
+        if (team.leader()) reports_.put_ahead(0, report::make(report_kind::declined, slot));
+        reports_.advance(1);
+        return true;
     }
 
     /// One-block tasks from the head of the ready queue on, 32 at most; the first is one.
@@ -303,6 +399,7 @@ private:
         u32 tickets; ///< 0 or mail::tickets_bit
         u32 count;
         u32 depth;
+        ready_entry entry;
         bool ones;   ///< mail i is the i-th ready task, of one block; else all are of the task `head`
     };
 
@@ -320,10 +417,14 @@ private:
                 team.each32([&](u32 k) {
                     const u32 i = mailed + popcount(takers & ((1u << k) - 1));
                     if (!(takers >> k & 1) || i >= p.count) return;
-                    const task_head head = p.ones ? P::get(s_.heads[ready_slot(i)]) : p.head;
+                    const ready_entry entry = p.ones ? ready_.peek(i) : p.entry;
+                    const task_head head = p.ones ? P::get(s_.heads[entry.slot()]) : p.head;
                     const u32 number = ++sent_.at(g, k);
                     mailed_.at(g, k) |= (head.slot_and_type & 0xffff) << 16 * due;
-                    send(32 * g + k, {head.slot_and_type, p.ones || p.tickets ? 0 : p.block + i, head.identity | p.tickets, tag_of(number)});
+                    const u32 waits = entry.waits();
+                    if (waits != 0) send_waits(32 * g + k, entry.slot(), waits, tag_of(number));
+                    const u32 block = p.ones || p.tickets ? 0 : p.block + i;
+                    send(32 * g + k, {head.slot_and_type, block | waits << 28, head.identity | p.tickets, tag_of(number)});
                 });
                 const u32 taken = popcount(takers);
                 mailed = taken < p.count - mailed ? mailed + taken : p.count;
@@ -340,11 +441,23 @@ private:
                  scope::device);
     }
 
+    SLIPSTREAM_BOTH void send_waits(u32 w, u32 slot, u32 count, u32 tag)
+    {
+        SLIPSTREAM_ONE_COPY
+        for (u32 i = 0; i < count; ++i) {
+            awaited_task before = P::get(s_.waits[slot * waits_max + i]);
+            before.tag = tag;
+            P::store(edge::R4_mail, m_.mailboxes[w].waits[tag % mailbox_depth][i], before.encode(), order::relaxed, scope::device);
+        }
+    }
+
+    static constexpr u32 skipped_flag = 1u << 31; ///< in `batch`, beside a slot
+
     const engine_memory<P>& m_;
     const control_state<P>& s_;
     poison<P> poison_;
     queue_consumer<P, ready_entry, edge::A14_ready, edge::R14_taken> ready_;
-    queue_producer<P, u32, edge::R13_completed, edge::A13_taken> completed_;
+    queue_producer<P, report, edge::R13_report, edge::A13_taken> reports_;
     queue_producer<P, u32, edge::R6_retired, edge::A6_notified> retired_;
     // Workers, in the lanes' registers.
     typename P::template lane_array<u32, Groups> sent_;   ///< mails ever sent

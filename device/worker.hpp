@@ -4,12 +4,15 @@
 // return to the block and puts a block barrier before answer(), so that every thread's writes precede the release.
 //
 // COST per mail: polls of one L2 line (lone workers: acquire loads and no fence; others: relaxed and one acquire fence, which
-// empties the L1 they share), one recorder store to pinned memory, one release store. No atomic unless the task has more blocks than
-// there are workers.
+// empties the L1 they share), one recorder store to pinned memory, one release fence, one addition (not waited for) and one store. No atomic that is waited
+// for unless the task has more blocks than there are workers.
+// A staged mail, moreover: polls of the finished counts it waits for, all of one poll in flight together (of a single one, a lone
+// worker: acquire loads), and one acquire fence. The record is read meanwhile.
 //
-// OWNERS  worker w alone writes done[w] and recorder[w]; it alone reads mailbox[w].
+// OWNERS  worker w alone writes done[w] (once it has left for a park, the scheduler) and recorder[w]; it alone reads mailbox[w].
 // EDGES   A4 (mail, relaxed poll) + A4_fence (acquire, device): the record, and all writes of the predecessors
-//         R5 (done, release, device): the body's writes
+//         R5R12_fence (release, device), then R12 (finished count) and R5 (done): the body's writes
+//         A12 (finished counts, relaxed poll) + A12_fence (acquire, device): the writes of the predecessors of a staged task
 #pragma once
 #include "device/scheduler.hpp"
 
@@ -27,6 +30,9 @@ struct flight_record {
     SLIPSTREAM_BOTH abi::chunk encode() const { return {{ring_and_type, position, block, place}}; }
     SLIPSTREAM_BOTH static flight_record decode(const abi::chunk& c) { return {c.w[0], c.w[1], c.w[2], c.w[3]}; }
 };
+
+/// What is to be done with a staged mail. To leave: at once, the engine is aborted or parks.
+enum class verdict : u32 { run, skip, leave };
 
 template <class P>
 class worker_port {
@@ -52,11 +58,58 @@ public:
                 if (!lone) P::fence(edge::A4_mail_fence, order::acquire, scope::device);
                 return letter;
             }
-            if (attempt % P::look_for_abort == P::look_for_abort - 1
-                && P::load(edge::P1_stop, *m_.stop, order::relaxed, scope::device) == static_cast<u32>(stop_level::abort))
-                return mail{mail::leave, 0, 0, 0};
+            if (look(attempt) == stop_level::abort) return mail{mail::leave, 0, 0, 0};
             P::pause(attempt);
         }
+    }
+
+    /// Waits until the tasks that a staged mail waits for are done. Bounded by the stop word. To skip it is the same answer for all blocks of
+    /// the task: nobody waits for a task in a slot that had failures before it, and one that fails there later has another identity.
+    SLIPSTREAM_BOTH verdict await(const mail& letter)
+    {
+        awaited_task before[waits_max];
+        SLIPSTREAM_UNROLL
+        for (u32 i = 0; i < waits_max; ++i) {
+            if (i >= letter.waits()) continue;
+            for (u32 attempt = 0;; ++attempt) { // written before the mail, but perhaps seen after it
+                const auto& chunk = m_.mailboxes[worker_].waits[letter.tag % mailbox_depth][i];
+                before[i] = awaited_task::decode(P::load(edge::A4_mail, chunk, order::relaxed, scope::device));
+                if (before[i].tag == letter.tag) break;
+                if (stopped(attempt)) return verdict::leave;
+                P::pause(attempt);
+            }
+        }
+        const bool alone = m_.n.lone_workers != 0 && letter.waits() == 1;
+        u32 left = (1u << letter.waits()) - 1;
+        u32 suspects = 0;
+        for (u32 attempt = 0;; ++attempt) {
+            finished_count counts[waits_max]{};
+            if (alone) {
+                counts[0].raw = load_finished(before[0].slot, order::acquire);
+            } else {
+                SLIPSTREAM_UNROLL
+                for (u32 i = 0; i < waits_max; ++i)
+                    if (left >> i & 1) counts[i].raw = load_finished(before[i].slot, order::relaxed);
+            }
+            SLIPSTREAM_UNROLL
+            for (u32 i = 0; i < waits_max; ++i)
+                if ((left >> i & 1) && counts[i].reached(before[i].target)) {
+                    left &= ~(1u << i);
+                    suspects |= static_cast<u32>(counts[i].has_failures()) << i;
+                }
+            if (left == 0) break;
+            if (stopped(attempt)) return verdict::leave;
+            P::pause(attempt);
+        }
+        if (!alone) P::fence(edge::A12_finished_fence, order::acquire, scope::device);
+        bool failed = false;
+        SLIPSTREAM_UNROLL
+        for (u32 i = 0; i < waits_max; ++i)
+            if (suspects >> i & 1) {
+                const auto& failed_by = m_.records[before[i].slot].failed_by;
+                failed |= P::load(edge::P4_status, failed_by, order::relaxed, scope::device) == before[i].identity;
+            }
+        return failed ? verdict::skip : verdict::run;
     }
 
     SLIPSTREAM_BOTH task_record<P>& record(const mail& letter) const { return m_.records[letter.slot()]; }
@@ -102,19 +155,34 @@ public:
     }
     SLIPSTREAM_BOTH bool logs() const { return m_.n.log_capacity != 0; }
 
-    /// A body failed: the first code stays (relaxed: R5 of this worker orders it).
+    /// A body failed: one of the codes of its blocks stays (relaxed: ordered by answer()).
     SLIPSTREAM_BOTH void fail(task_record<P>& record, u32 code)
     {
         P::store(edge::P4_status, record.status, code, order::relaxed, scope::device);
         failed_ = done_word::failed_bit;
+        stumbled_ = true;
     }
 
-    /// Answers the mail: everything the block wrote is released.
+    /// The mail was not run: one before it failed. Who waits for this one must not run either.
+    SLIPSTREAM_BOTH void skip()
+    {
+        skipped_ = done_word::skipped_bit;
+        stumbled_ = true;
+    }
+
+    /// Answers the mail: everything the block wrote is released, to the scheduler and to the workers of staged tasks.
     SLIPSTREAM_BOTH void answer(const mail& letter)
     {
-        done_ = done_word::make(letter.tag, (done_ & done_word::failed_bit) | failed_ | drawn_);
-        drawn_ = 0;
-        P::store(edge::R5_done, m_.done[worker_], done_, order::release, scope::device);
+        const u32 before = done_ & done_word::skipped_bit ? done_word::skipped_before_bit : 0;
+        done_ = done_word::make(letter.tag, (done_ & done_word::failed_bit) | failed_ | drawn_ | skipped_ | before);
+        const u64 count = stumbled_ ? note_failure(letter) : finished_count::block;
+        P::fence(edge::R5R12_fence, order::release, scope::device);
+        if (!letter.tickets()) P::add(edge::R12_finished, record(letter).finished, count, order::relaxed, scope::device);
+        // The next failure in this slot must see that this one was noted.
+        if (stumbled_) P::fence(edge::R5R12_failure_fence, order::release, scope::device);
+        P::store(edge::R5_done, m_.done[worker_], done_, order::relaxed, scope::device);
+        drawn_ = skipped_ = 0;
+        stumbled_ = false;
     }
 
     /// The last words of a worker that was told to leave.
@@ -127,11 +195,46 @@ public:
     }
 
 private:
+    SLIPSTREAM_BOTH stop_level look(u32 attempt) const
+    {
+        if (attempt % P::look_for_stop != P::look_for_stop - 1) return stop_level::none;
+        return static_cast<stop_level>(P::load(edge::P1_stop, *m_.stop, order::relaxed, scope::device));
+    }
+
+    /// A worker that waits with a staged mail leaves for a park, too: the mail stays where it is, and the next launch's worker takes it
+    /// up again. So a park waits for bodies that run, never for those that would follow.
+    SLIPSTREAM_BOTH bool stopped(u32 attempt)
+    {
+        const stop_level level = look(attempt);
+        if (level == stop_level::park)
+            P::store(edge::R5_done, m_.done[worker_], done_ | done_word::paused_bit, order::relaxed, scope::device);
+        return level != stop_level::none;
+    }
+
+    SLIPSTREAM_BOTH u64 load_finished(u32 slot, order o) const
+    {
+        if (o == order::acquire) return P::load(edge::A12_finished, m_.records[slot].finished, order::acquire, scope::device);
+        return P::load(edge::A12_finished, m_.records[slot].finished, order::relaxed, scope::device);
+    }
+
+    /// What a block that failed or was skipped adds to the finished count. Only the first such task of a slot is noted: nobody waits for
+    /// a later one until the linker has set the count back.
+    SLIPSTREAM_BOTH u64 note_failure(const mail& letter)
+    {
+        task_record<P>& slot = record(letter);
+        const finished_count count{P::load(edge::A12_finished, slot.finished, order::relaxed, scope::device)};
+        if (count.has_failures()) return finished_count::block;
+        P::store(edge::P4_status, slot.failed_by, letter.task(), order::relaxed, scope::device);
+        return finished_count::failed_block;
+    }
+
     const engine_memory<P>& m_;
     u32 worker_;
     u32 sm_;
     u32 done_;
     u32 failed_ = 0;
+    u32 skipped_ = 0; ///< skipped_bit: the mail in hand is not run
+    bool stumbled_ = false; ///< the block in hand failed or was skipped
     u32 drawn_ = 0; ///< drawn_bit: the mail in hand is a ticket mail and no ticket is left
     u32 logged_ = ~0u;
 };

@@ -122,6 +122,8 @@ private:
             const u32 type = letter.type();
             const u32 blocks = P::get(record.blocks);
             u32 failure = 0;
+            const device::verdict decision = letter.waits() != 0 ? port.await(letter) : device::verdict::run;
+            if (decision == device::verdict::leave) break; // aborted
             const auto run = [&](u32 first, u32 count) {
                 port.record_flight(letter, first);
                 const u64 start_ns = port.logs() ? P::clock_ns() : 0;
@@ -132,8 +134,10 @@ private:
                 }
                 port.log_flight(letter, first, count, start_ns);
             };
-            if (!letter.tickets()) {
-                run(letter.block, 1);
+            if (decision == device::verdict::skip) {
+                port.skip();
+            } else if (!letter.tickets()) {
+                run(letter.block(), 1);
             } else {
                 const u32 chunk = port.ticket_chunk(blocks);
                 for (u32 first; (first = port.draw(record, blocks, chunk)) < blocks;)

@@ -96,6 +96,7 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     n.types = image_.types;
     n.handles = config_.handles_max;
     n.log_capacity = config_.flight_log;
+    n.staging = config_.staging ? 1 : 0;
     n.lone_workers = config_.workers_per_sm == 1 ? 1 : 0;
     // A ring that waits at its gate holds the pool blocks of one message; one message more than all rings can hold in that way
     // must fit, or nobody could go on.

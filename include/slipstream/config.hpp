@@ -19,6 +19,7 @@ struct config {
     u32 handles_max = 65536; ///< registered buffers and tiles over the life of the runtime
     u64 memory_bytes = 64u << 20;  ///< device memory behind buffer<T> and allocate()
     u64 staging_bytes = 16u << 20; ///< pinned memory behind upload and download
+    bool staging = true;     ///< tasks may wait on a worker for those before them; off: only to measure what that gains
     u32 flight_log = 0;      ///< entries of history each worker keeps; 0: only the flight recorder's last one
     /// How long the kernel stays on the GPU at most before it lets other people's synchronising calls pass.
     std::chrono::milliseconds residency{200};

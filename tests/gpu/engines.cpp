@@ -57,7 +57,7 @@ TEST_CASE("random-dag verifies on every engine of the GPU, run after run", "[gpu
         in_time(30, [name] {
             const auto device = engines::open_device("cuda");
             for (const parameters& values :
-                 {parameters{}, parameters{{"width", "200"}, {"tasks", "3000"}, {"work_us", "2"}},
+                 {parameters{}, parameters{{"width", "200"}, {"tasks", "3000"}, {"work_us", "2"}, {"cells", "12800"}},
                   parameters{{"tasks", "400"}, {"whole", "0.05"}, {"after", "0.4"}, {"blocks", "40"}}, parameters{{"tasks", "1"}}})
                 for (u64 seed = 1; seed <= 2; ++seed) {
                     const auto load = random_dag().make(*device, values, seed);

@@ -61,7 +61,7 @@ TEST_CASE("a task of more blocks than workers runs each block once by tickets", 
 
 TEST_CASE("each edge between scheduler and worker is needed", "[model][mailbox][mutation]")
 {
-    for (const edge e : {edge::R5_done, edge::R4A5_step_fence, edge::A4_mail_fence}) {
+    for (const edge e : {edge::R5R12_fence, edge::R4A5_step_fence, edge::A4_mail_fence}) {
         mutate weaker(e);
         const report r = run(relay, {.name = std::string("mailbox without ") + device::edge_name(e)});
         INFO(device::edge_name(e));
@@ -82,7 +82,7 @@ TEST_CASE("a worker that has its SM to itself polls with acquire loads: they are
         CHECK(r.weakened == 0);
         CHECK_FALSE(r.failure);
     }
-    for (const edge e : {edge::A4_mail, edge::R4A5_step_fence, edge::R5_done}) {
+    for (const edge e : {edge::A4_mail, edge::R4A5_step_fence, edge::R5R12_fence}) {
         mutate weaker(e);
         const report r = run(relay, {.name = std::string("lone workers without ") + device::edge_name(e)}, lone);
         INFO(device::edge_name(e));
@@ -95,8 +95,8 @@ TEST_CASE("a worker that has its SM to itself polls with acquire loads: they are
 
 TEST_CASE("the scopes of mail and completion are needed", "[model][mailbox][mutation]")
 {
-    for (const edge e : {edge::R5_done, edge::A5_done, edge::R4A5_step_fence, edge::R4_mail, edge::A4_mail, edge::A4_mail_fence,
-                         edge::P0_ticket}) {
+    for (const edge e : {edge::R5R12_fence, edge::R5_done, edge::A5_done, edge::R4A5_step_fence, edge::R4_mail, edge::A4_mail,
+                         edge::A4_mail_fence, edge::P0_ticket}) {
         mutate narrower(e, mutation::narrow);
         const report r = run(e == edge::P0_ticket ? std::vector<test_task>{{{}, 3}} : relay,
                              {.name = std::string("mailbox at block scope: ") + device::edge_name(e)});

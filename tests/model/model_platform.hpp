@@ -97,11 +97,11 @@ struct model_platform {
     template <class T> using cell = model::cell<T>;
     using chunk_word = model::chunk_word;
     static constexpr u32 worker_groups = 1;
-    static constexpr u32 wait_for_table = 0;
+    static constexpr u32 wait_for_linker = 0;
     static constexpr u32 look_at_request = 1;
     static constexpr u32 look_at_rings = 2;
     static constexpr u32 look_around = 1;
-    static constexpr u32 look_for_abort = Aborts ? 1 : 1u << 30; ///< its polls make the turns of waiting workers many
+    static constexpr u32 look_for_stop = Aborts ? 1 : 1u << 30; ///< its polls make the turns of waiting workers many
 
     template <class T> static T load(edge e, const word<T>& w, order o, scope s)
     {
@@ -115,6 +115,7 @@ struct model_platform {
     {
         return unpack<T>(engine::atomic(engine::operation::add, w.location(), sizeof(T), pack(v), e, o, s));
     }
+    template <class T> static void add(edge e, word<T>& w, std::type_identity_t<T> v, order o, scope s) { fetch_add(e, w, v, o, s); }
     static abi::chunk load(edge e, const chunk_word& c, order o, scope s)
     {
         return unpack<abi::chunk>(engine::atomic(engine::operation::load, c.location(), 16, {}, e, o, s));

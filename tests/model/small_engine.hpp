@@ -32,6 +32,9 @@ struct test_task {
     bool joins_stream = false; ///< waits for join word 0 to be raised to 1
     bool fails = false;        ///< its body fails, having written
     bool cancelled = false;    ///< must not run: a failed task is in its way
+    int fails_block = -1;      ///< of a failing task of several blocks: only this one fails
+    int reads_blocks_of = -1;  ///< number of a task of several blocks: each block reads what all of its blocks wrote
+    bool clears_failure = false;
 };
 
 /// Roles of the control block; tests put several on one fiber where what they look at does not lie between them.
@@ -79,6 +82,7 @@ struct engine_size {
     u32 window = 32;
     bool streamed = false; ///< no message is marked plain: each is decoded chunk by chunk
     bool lone_workers = false;
+    bool staging = false;
 };
 
 template <class P>
@@ -109,7 +113,7 @@ public:
         // Every entry takes one chunk, so a message that is short enough is plain.
         const u32 chunks = 1 + entries + (1 + t.filler + 2) / 3;
         const bool plain = !streamed_ && chunks <= abi::slot_chunks * std::min(abi::message_plain_slots, m.n.ring_slots);
-        const abi::message_header header{t.blocks, 0, t.whole_memory ? abi::flag_whole_memory : 0u, entries, 1 + t.filler,
+        const abi::message_header header{t.blocks, 0, (t.whole_memory ? abi::flag_whole_memory : 0u) | (t.clears_failure ? abi::flag_clear_failure : 0u), entries, 1 + t.filler,
                                          plain ? entries + 1 : 0};
         if (!writer.put(header.encode(), wait)) return false;
         if (t.after >= 0
@@ -129,6 +133,13 @@ public:
         for (u32 word = 0; word < 1 + t.filler; word += 3)
             if (!writer.put(abi::chunk{{word == 0 ? number : 0xdead0000u + word, 0, 0, 0}}, wait)) return false;
         return writer.finish(wait);
+    }
+
+    /// So many tasks were linked by launches before; called first.
+    void begin_after(u32 linked)
+    {
+        linked_before = linked;
+        P::store(edge::P5_self, *s.linked, linked, order::relaxed, scope::block);
     }
 
     /// Submits all tasks and decodes them, before the threads start (tests that are not about the ring).
@@ -189,6 +200,21 @@ public:
             const u32 number = P::get(record.words[0]);
             const u32 blocks = P::get(record.blocks);
             check(number < tasks.size(), "the record holds the task's own words");
+            if (letter.waits() != 0) {
+                const device::verdict decision = port.await(letter);
+                if (decision == device::verdict::leave) {
+                    ++paused;
+                    return;
+                }
+                ++staged;
+                if (decision == device::verdict::skip) {
+                    ++skipped;
+                    port.skip();
+                    port.answer(letter);
+                    continue;
+                }
+                ran_staged |= 1u << number;
+            }
             if (letter.tickets()) {
                 for (;;) {
                     const u32 first = port.draw(record, blocks, 1);
@@ -196,9 +222,10 @@ public:
                     run_block(number, first, blocks);
                 }
             } else {
-                run_block(number, letter.block, blocks);
+                run_block(number, letter.block(), blocks);
             }
-            if (tasks[number].fails) port.fail(record, 9);
+            const test_task& t = tasks[number];
+            if (t.fails && (t.fails_block < 0 || letter.block() == static_cast<u32>(t.fails_block))) port.fail(record, 9);
             port.answer(letter);
         }
     }
@@ -206,16 +233,17 @@ public:
     /// One-block tasks run their digest body; a task of several blocks sets a cell of its own per block.
     void run_block(u32 number, u32 block, u32 blocks)
     {
-        if (blocks == 1) {
-            check(!tasks[number].cancelled, "a cancelled task does not run");
-            check(!ran_[number][0], "no task runs twice");
-            ran_[number][0] = true;
-            run_body(number);
-            return;
-        }
+        const test_task& t = tasks[number];
+        check(!t.cancelled, "a cancelled task does not run");
         check(block < blocks && !ran_[number][block], "no block runs twice");
         ran_[number][block] = true;
-        P::set(block_cells[block], u64{number} + 1);
+        if (t.reads_blocks_of >= 0) {
+            const u32 before = static_cast<u32>(t.reads_blocks_of);
+            for (u32 b = 0; b < tasks[before].blocks; ++b)
+                check(P::get(block_cells[before][b]) == before + 1, "a block reads what the task before it wrote");
+        }
+        if (blocks == 1) run_body(number);
+        else P::set(block_cells[number][block], u64{number} + 1);
     }
 
     /// After everything: the digests of a sequential run.
@@ -247,6 +275,12 @@ private:
 
 public:
     std::vector<test_task> tasks;
+    u32 staged = 0;  ///< staged mails that workers took
+    u32 skipped = 0; ///< and did not run
+    u32 ran_staged = 0; ///< tasks whose staged mails were run, a bit each
+    u32 paused = 0;  ///< or left for a park, or an abort
+    bool early = false; ///< a task was reported complete before one that it waits for
+    u32 linked_before = 0; ///< tasks linked by launches before
 
 private:
     bool streamed_;
@@ -263,7 +297,7 @@ public:
     host::ring_writer<P> writer;
     typename P::template cell<u64> places[places_max];
     typename P::template cell<u64> results[16];
-    typename P::template cell<u64> block_cells[16];
+    typename P::template cell<u64> block_cells[16][4];
     abi::task_type type{};
     abi::handle_entry handle{};
 
@@ -273,6 +307,7 @@ private:
         device::engine_memory<P> m{};
         m.n.window = size.window;
         m.n.lone_workers = size.lone_workers;
+        m.n.staging = size.staging;
         m.n.window_used = size.window_used;
         m.n.rings = 1;
         m.n.ring_slots = size.ring_slots;
@@ -326,8 +361,8 @@ private:
         label(*s.decoded_head, "decoded.head");
         label(*s.admitted_tail, "admitted.tail");
         label(*s.admitted_head, "admitted.head");
-        label(*s.completed_tail, "completed.tail");
-        label(*s.completed_head, "completed.head");
+        label(*s.report_tail, "report.tail");
+        label(*s.report_head, "report.head");
         label(*s.ready_tail, "ready.tail");
         label(*s.ready_head, "ready.head");
         label(*s.linked, "linked");
@@ -346,7 +381,7 @@ private:
                    {"admitted entry 0", "admitted entry 1", "admitted entry 2", "admitted entry 3"},
                    {"finished entry 0", "finished entry 1", "finished entry 2", "finished entry 3"},
                    {"free entry 0", "free entry 1", "free entry 2", "free entry 3"},
-                   {"completed entry 0", "completed entry 1", "completed entry 2", "completed entry 3"},
+                   {"report entry 0", "report entry 1", "report entry 2", "report entry 3"},
                    {"ready entry 0", "ready entry 1", "ready entry 2", "ready entry 3"},
                    {"retired entry 0", "retired entry 1", "retired entry 2", "retired entry 3"}};
             static constexpr const char* records[] = {"record 0", "record 1", "record 2", "record 3"};
@@ -356,7 +391,7 @@ private:
             label(s.admitted_entries[i], of_queues[1][i]);
             label(s.finished_entries[i], of_queues[2][i]);
             label(s.free_entries[i], of_queues[3][i]);
-            label(s.completed_entries[i], of_queues[4][i]);
+            label(s.report_entries[i], of_queues[4][i]);
             label(s.ready_entries[i], of_queues[5][i]);
             label(s.retired_entries[i], of_queues[6][i]);
             label(s.predecessors[i * m.n.groups()], rows[i]);
@@ -414,7 +449,6 @@ void run_roles(const std::shared_ptr<small_engine<P>>& e, u32 roles, until end)
     if (roles & scheduler_role) scheduler.emplace(e->m, s);
     if (roles & notifier_role) notifier.emplace(e->m, s, u64{1} << 60);
     const auto is = [&](const typename P::template word<u32>& counter) { return own_count<P>(counter, team) == end.count; };
-    const u32 linked_before = linker ? own_count<P>(*s.linked, team) : 0; // by launches before
     u32 submitted = 0;
     for (u32 n = 0;;) {
         bool busy = false;
@@ -425,12 +459,14 @@ void run_roles(const std::shared_ptr<small_engine<P>>& e, u32 roles, until end)
         if (ingest) busy |= ingest->step(team);
         if (admission) busy |= admission->step(crew);
         if (linker) busy |= linker->step(team);
+        for (u32 g = 0; linker && g < e->m.n.groups(); ++g) e->early |= s.early[g] != 0;
         if (scheduler) busy |= scheduler->step(team);
         if (notifier) busy |= notifier->step(team);
         n = busy ? 0 : n + 1;
         if ((!ingest || s.progress[0].messages == end.count)
             && (!admission || is(end.slots_come_back ? *s.free_tail : *s.admitted_tail))
-            && (!linker || (end.completions ? is(*s.completed_head) : own_count<P>(*s.linked, team) - linked_before == end.count)) && (!scheduler || is(*s.retired_tail))
+            && (!linker || (own_count<P>(*s.linked, team) - e->linked_before == end.count && (!end.completions || linker->empty())))
+            && (!scheduler || is(*s.retired_tail))
             && (!notifier || is(*s.finished_tail)))
             break;
         if (n) P::pause(n);

@@ -51,7 +51,7 @@ struct window_test {
         const u32 entry = admitted.pop();
         linked out{entry & 0xffff, 0, 0};
         if (entry & device::admitted_free) {
-            table.link_free(engine.team, 1, [&](u32) { return out.slot; });
+            table.link_free(engine.team, 1, ++links, [&](u32) { return out.slot; });
         } else {
             for (u32 g = 0; g < groups; ++g) out.named += device::popcount(P::get(row[g]));
             out.pending = table.link(engine.team, out.slot, row, ++links);

@@ -23,6 +23,7 @@ struct engine_shape {
     u32 ring_slots = 16;
     u32 pool_blocks = 64; ///< multiple of device::pool_word_blocks
     u32 handles = 16;
+    bool staging = false;
 };
 
 class hand_made_engine {
@@ -62,6 +63,7 @@ private:
         n.pool_near_blocks = std::min(shape.pool_blocks, device::pool_word_blocks); // chains cross from fast memory to the rest
         n.types = types;
         n.handles = shape.handles;
+        n.staging = shape.staging;
         return n;
     }
 

@@ -1,0 +1,431 @@
+// Staging: tasks that are mailed before those that they wait for are complete, and wait on their worker (device/worker.hpp, await).
+// Linker, scheduler and workers; with a failure in the way; with slots that come again; each edge mutated.
+#include "tests/model/catch.hpp"
+#include "tests/model/small_engine.hpp"
+#include <algorithm>
+#include <iostream>
+
+using namespace slipstream;
+using namespace slipstream::model;
+
+namespace {
+
+constexpr auto R = access_mode::read;
+constexpr auto W = access_mode::write;
+constexpr auto RW = access_mode::read_write;
+
+using P1 = without_host<1>;
+using P4 = without_host<4>;
+
+constexpr u32 all_roles = ingest_role | admission_role | linker_role | scheduler_role | notifier_role;
+const engine_size plain{.ring_slots = 32, .window_used = 8, .pool_blocks = 16, .staging = true};
+const engine_size lone{.ring_slots = 32, .window_used = 8, .pool_blocks = 16, .lone_workers = true, .staging = true};
+const engine_size three_workers{.ring_slots = 32, .window_used = 8, .workers = 3, .pool_blocks = 16, .staging = true};
+
+engine_size window_of(u32 slots, u32 workers = 2)
+{
+    return {.ring_slots = 32, .window_used = slots, .workers = workers, .pool_blocks = 16, .staging = true};
+}
+
+/// How the roles lie on fibers. The search begins with admitted tasks, or, where ingest is among the roles, with submitted ones.
+struct arrangement {
+    std::vector<u32> fibers = {linker_role | scheduler_role};
+    u32 lanes = 1;
+    until end{0};
+};
+const arrangement together;
+const arrangement linker_beside{.fibers = {linker_role, scheduler_role}};
+/// Slots come again: everything but the workers on one fiber.
+const arrangement all_together{.fibers = {all_roles}};
+
+/// What was seen over all executions of a search, at most and at least.
+struct {
+    u32 staged_most, staged_least, skipped_most, skipped_least;
+    u32 ran_staged; ///< tasks, a bit each
+    bool early;
+    bool untainted; ///< at the end
+} seen;
+
+template <class P = P1>
+report run(const std::vector<test_task>& program, options how, engine_size size = plain, const arrangement& by = together)
+{
+    seen = {0, ~0u, 0, ~0u, 0, false, false};
+    const report r = explore(how, [&](execution& ex) {
+        auto e = std::make_shared<small_engine<P>>(program, size);
+        until end = by.end;
+        end.count = static_cast<u32>(program.size());
+        u32 roles_in_all = 0;
+        for (const u32 roles : by.fibers) roles_in_all |= roles;
+        if (roles_in_all & ingest_role) {
+            for (u32 i = 0; i < end.count && !end.submits; ++i) check(e->submit(i, [] { return false; }), "the ring holds every message");
+        } else {
+            e->admit_all();
+        }
+        for (u32 i = 0; i < by.fibers.size(); ++i) {
+            const u32 roles = by.fibers[i];
+            ex.spawn_team("roles " + std::to_string(roles), device_block(0), by.lanes, [e, roles, end] { run_roles(e, roles, end); });
+        }
+        for (u32 w = 0; w < size.workers; ++w) ex.spawn("worker " + std::to_string(w), device_block(1 + w), [e, w] { e->work(w); });
+        ex.at_end([e] {
+            e->check_against_oracle();
+            for (u32 slot = 0; slot < e->m.n.window_used; ++slot) {
+                const device::finished_count count{P::load(edge::P5_self, e->m.records[slot].finished, order::relaxed, scope::device)};
+                check(count.blocks() == e->s.targets[slot], "a slot's finished count comes to what the linker awaits");
+                check(!count.has_failures() || e->s.tainted[0] >> slot % 32 & 1, "the linker knows of failures in a finished count");
+            }
+            check((e->s.handed[0] | e->s.staged[0] | e->s.early[0] | e->s.in_flight[0]) == 0, "the table is empty");
+            check(e->s.counters[device::handed_blocks] == 0 && e->s.counters[device::handed_tasks] == 0, "nothing is with the scheduler");
+            seen.staged_most = std::max(seen.staged_most, e->staged);
+            seen.staged_least = std::min(seen.staged_least, e->staged);
+            seen.skipped_most = std::max(seen.skipped_most, e->skipped);
+            seen.skipped_least = std::min(seen.skipped_least, e->skipped);
+            seen.ran_staged |= e->ran_staged;
+            seen.early |= e->early;
+            seen.untainted |= e->s.tainted[0] == 0;
+        });
+    });
+    std::cout << r.line() << "\n";
+    return r;
+}
+
+options walks(const std::string& name, u64 count = 3000, double seconds = 3)
+{
+    return {.name = name, .search = search::random, .executions_max = count, .seconds_max = seconds};
+}
+
+void check_race(const report& r)
+{
+    REQUIRE(r.failure);
+    INFO(r.failure->what);
+    CHECK(r.failure->what.find("race on") == 0);
+}
+
+const std::vector<test_task> pair = {{{{0, W}}}, {{{0, RW}, {1, W}}}};
+const std::vector<test_task> chain = {{{{0, W}}}, {{{0, RW}, {1, W}}}, {{{1, R}, {0, RW}}}};
+/// The last one waits for two, which run side by side.
+const std::vector<test_task> join = {{{{0, W}}}, {{{1, W}}}, {{{0, R}, {1, R}}}};
+/// Two blocks behind two blocks behind two blocks.
+const std::vector<test_task> blocks_of_two = {{.accesses = {{0, W}}, .blocks = 2},
+                                              {.accesses = {{0, RW}}, .blocks = 2, .reads_blocks_of = 0},
+                                              {.accesses = {{0, RW}}, .blocks = 2, .reads_blocks_of = 1}};
+
+} // namespace
+
+TEST_CASE("a staged chain keeps program order in every schedule", "[model][staging]")
+{
+    for (const engine_size& size : {plain, lone}) {
+        CHECK_FALSE(run(pair, {.name = "staged pair"}, size).failure);
+        CHECK((seen.staged_least == 1 && seen.staged_most == 1 && seen.skipped_most == 0));
+        CHECK(seen.early);
+        const report r = run(chain, {.name = "staged chain of three", .seconds_max = 20}, size);
+        CHECK(r.exhausted);
+        CHECK_FALSE(r.failure);
+        CHECK((seen.staged_least == 2 && seen.skipped_most == 0));
+        CHECK(seen.early); // reported complete before its predecessor
+    }
+    auto one_worker = plain;
+    one_worker.workers = 1; // its mailbox holds the staged mail behind the one it waits for
+    const report r = run(chain, {.name = "staged chain, one worker"}, one_worker);
+    CHECK(r.exhausted);
+    CHECK_FALSE(r.failure);
+    CHECK(seen.staged_most >= 1);
+}
+
+TEST_CASE("a staged task that waits for two, and two that wait for one", "[model][staging]")
+{
+    for (const engine_size& size : {plain, lone}) {
+        const report r = run(join, {.name = "staged join", .seconds_max = 20}, size);
+        CHECK(r.exhausted);
+        CHECK_FALSE(r.failure);
+        CHECK(seen.staged_least == 1);
+    }
+    const report fork = run({{{{0, W}}}, {{{0, R}, {1, W}}}, {{{0, R}, {2, W}}}}, {.name = "staged fork", .seconds_max = 20});
+    CHECK(fork.exhausted);
+    CHECK_FALSE(fork.failure);
+    CHECK(seen.staged_least == 2);
+}
+
+TEST_CASE("each edge from worker to worker is needed, its scope too", "[model][staging][mutation]")
+{
+    for (const edge e : {edge::R5R12_fence, edge::A12_finished_fence}) {
+        for (const mutation how : {mutation::relax, mutation::narrow}) {
+            mutate weaker(e, how);
+            check_race(run(pair, {.name = std::string("staged without ") + device::edge_name(e)}));
+        }
+    }
+    for (const edge e : {edge::R5R12_fence, edge::A12_finished}) { // a lone worker's poll of one count acquires by itself
+        mutate weaker(e);
+        check_race(run(pair, {.name = std::string("staged, lone, without ") + device::edge_name(e)}, lone));
+    }
+    {
+        mutate weaker(edge::A12_finished_fence); // of two counts it does not
+        check_race(run(join, {.name = "staged, lone, join without A12_finished_fence"}, lone));
+        CHECK_FALSE(run(pair, {.name = "staged, lone, pair without A12_finished_fence"}, lone).failure);
+    }
+    for (const edge e : {edge::R12_finished, edge::A12_finished})
+        for (const engine_size& size : {plain, lone}) {
+            mutate narrower(e, mutation::narrow);
+            const report r = run(pair, {.name = std::string("staged at block scope: ") + device::edge_name(e)}, size);
+            REQUIRE(r.failure);
+            CHECK(r.failure->what.find("scope too narrow") == 0);
+        }
+    {
+        mutate weaker(edge::R12_finished); // relaxed, behind its fence
+        CHECK(run(pair, {.name = "staged without R12_finished"}).weakened == 0);
+    }
+}
+
+TEST_CASE("a staged mail still needs the step fence: the record, and what was complete before it was mailed", "[model][staging][mutation]")
+{
+    // The second is linked while the first runs, or after it.
+    const arrangement feed{.fibers = {ingest_role | admission_role | linker_role, scheduler_role},
+                           .end = {.count = 0, .slots_come_back = false, .submits = true}};
+    CHECK_FALSE(run(pair, walks("staged, records beside"), window_of(2), feed).failure);
+    CHECK((seen.staged_most == 1 && seen.staged_least == 0));
+    for (const edge e : {edge::R4A5_step_fence, edge::A4_mail_fence, edge::R15_linked}) {
+        mutate weaker(e);
+        check_race(run(pair, {.name = std::string("staged, records without ") + device::edge_name(e)}, window_of(2), feed));
+    }
+}
+
+TEST_CASE("tasks of several blocks, staged behind one another", "[model][staging]")
+{
+    // One block behind two, and two behind one. All schedules of two behind two: [.long].
+    for (const auto& program : {std::vector<test_task>{{.accesses = {{0, W}}, .blocks = 2}, {.accesses = {{0, RW}}, .reads_blocks_of = 0}},
+                                std::vector<test_task>{{{{0, W}}}, {.accesses = {{0, R}}, .blocks = 2}}}) {
+        const report r = run(program, {.name = "staged blocks, 1 and 2"});
+        CHECK(r.exhausted);
+        CHECK_FALSE(r.failure);
+        CHECK(seen.staged_least == program[1].blocks);
+    }
+    for (const engine_size& size : {plain, lone, three_workers}) {
+        CHECK_FALSE(run(blocks_of_two, walks("staged blocks, three tasks"), size).failure);
+        CHECK(seen.staged_most >= 2);
+    }
+    // Tickets are not waited for in this way, nor does a task of tickets wait.
+    CHECK_FALSE(run({{.accesses = {{0, W}}, .blocks = 3}, {.accesses = {{0, RW}}, .reads_blocks_of = 0}, {.accesses = {{0, R}}, .blocks = 3}},
+                    walks("tickets among staged tasks")).failure);
+    CHECK(seen.staged_most == 0);
+}
+
+namespace {
+
+/// A body's block counts twice: who waits for two blocks may go on after one.
+struct counts_twice : P1 {
+    template <class T> static void add(edge e, word<T>& w, std::type_identity_t<T> v, order o, scope s)
+    {
+        P1::add(e, w, e == edge::R12_finished ? v + 1 : v, o, s);
+    }
+};
+/// Nobody waits.
+struct waits_for_nobody : P1 {
+    using P1::load;
+    template <class T> static T load(edge e, const word<T>& w, order o, scope s)
+    {
+        const T value = P1::load(e, w, o, s);
+        return e == edge::A12_finished ? value + 1 : value;
+    }
+};
+/// Failures are not noted beside the finished count.
+struct forgets_failures : P1 {
+    template <class T> static void add(edge e, word<T>& w, std::type_identity_t<T> v, order o, scope s)
+    {
+        P1::add(e, w, e == edge::R12_finished ? v & 0xffffffff : v, o, s);
+    }
+};
+
+} // namespace
+
+TEST_CASE("canary: a worker that does not wait, or not long enough, is found", "[model][staging][canary]")
+{
+    check_race(run<waits_for_nobody>(pair, {.name = "staged, nobody waits"}));
+    CHECK(run<counts_twice>({blocks_of_two[0], blocks_of_two[1]}, {.name = "staged, blocks count twice"}).failure);
+}
+
+namespace {
+
+constexpr auto failing_pair(u32 before, u32 behind)
+{
+    return std::vector<test_task>{{.accesses = {{0, W}}, .blocks = before, .fails = true}, {.accesses = {{0, R}}, .blocks = behind, .cancelled = true}};
+}
+
+} // namespace
+
+TEST_CASE("a staged task behind one that fails is skipped, goes back and is cancelled, in every schedule", "[model][staging][failure]")
+{
+    for (const u32 before : {1u, 2u})
+        for (const u32 behind : {1u, 2u}) {
+            INFO(before << " blocks fail, " << behind << " behind");
+            const bool all = before == 1; // all schedules of two failing blocks: [.long]
+            const std::string name = "staged behind a failure, " + std::to_string(before) + " and " + std::to_string(behind);
+            const report r = run(failing_pair(before, behind), all ? options{.name = name, .seconds_max = 20} : walks(name));
+            CHECK(r.exhausted == all);
+            CHECK_FALSE(r.failure);
+            CHECK((seen.skipped_least == behind && seen.skipped_most == behind));
+        }
+    CHECK_FALSE(run(failing_pair(1, 1), {.name = "staged behind a failure, lone"}, lone).failure);
+    // One of its blocks fails; all blocks behind it are skipped.
+    for (const int block : {0, 1}) {
+        auto program = failing_pair(2, 2);
+        program[0].fails_block = block;
+        CHECK_FALSE(run(program, walks("staged behind one failing block of two")).failure);
+        CHECK((seen.skipped_least == 2 && seen.skipped_most == 2));
+    }
+    // Two that it waits for: either fails.
+    for (const u32 failing : {0u, 1u}) {
+        auto program = join;
+        program[failing].fails = true;
+        program[2].cancelled = true;
+        const report r = run(program, {.name = "staged join, one fails", .seconds_max = 20});
+        CHECK(r.exhausted);
+        CHECK_FALSE(r.failure);
+        CHECK((seen.skipped_least <= 1 && seen.skipped_most == 1));
+    }
+    const report forgotten = run<forgets_failures>(failing_pair(1, 1), {.name = "staged, failures forgotten"});
+    REQUIRE(forgotten.failure);
+    CHECK(forgotten.failure->what.find("a cancelled task does not run") == 0);
+}
+
+TEST_CASE("a staged task that reads nothing of the one that failed runs once, and heals what it writes", "[model][staging][failure]")
+{
+    // WAR, then WAW.
+    for (const access_mode mode : {R, W}) {
+        std::vector<test_task> program = {{.accesses = {{0, mode}, {1, W}}, .fails = true}, {{{0, W}}}};
+        const report r = run(program, {.name = "staged behind a failure, WAR or WAW"});
+        CHECK(r.exhausted);
+        CHECK_FALSE(r.failure);
+        CHECK((seen.skipped_least == 1 && seen.skipped_most == 1));
+        program.push_back({{{0, R}, {2, W}}});
+        CHECK_FALSE(run(program, walks("staged behind a failure, WAR or WAW, and RAW")).failure);
+        CHECK(seen.skipped_most == 2);
+    }
+}
+
+TEST_CASE("a staged chain behind a failure is skipped link by link", "[model][staging][failure]")
+{
+    const std::vector<test_task> failing_chain = {{.accesses = {{0, W}}, .fails = true},
+                                                  {.accesses = {{0, R}, {1, W}}, .cancelled = true},
+                                                  {.accesses = {{1, R}, {2, W}}, .cancelled = true}};
+    const report first = run(failing_chain, {.name = "staged chain, first fails", .seconds_max = 20});
+    CHECK(first.exhausted);
+    CHECK_FALSE(first.failure);
+    // The last is linked by a later step: there may be poison by then, and it is declined.
+    CHECK((seen.skipped_least == 1 && seen.skipped_most == 2));
+    CHECK_FALSE(run(failing_chain, walks("staged chain, first fails, three workers"), three_workers).failure);
+    auto healed = failing_chain;
+    healed.push_back({.accesses = {{0, W}}});
+    healed.push_back({.accesses = {{0, R}, {3, RW}}});
+    CHECK_FALSE(run(healed, walks("staged chain, first fails, healed")).failure);
+    CHECK_FALSE(run(healed, walks("staged chain, first fails, healed, linker beside"), plain, linker_beside).failure);
+    CHECK_FALSE(run(healed, walks("staged chain, first fails, healed, window of three"), window_of(3), all_together).failure);
+    CHECK(seen.skipped_most >= 1);
+    // A failure in the middle: the first was waited for, and succeeded.
+    const report middle = run({{{{0, W}}}, {.accesses = {{0, R}, {1, W}}, .fails = true}, {.accesses = {{1, R}}, .cancelled = true}},
+                              walks("staged chain, second fails"));
+    CHECK_FALSE(middle.failure);
+    CHECK(seen.skipped_most == 1);
+}
+
+TEST_CASE("canary: an oracle that expects one cancelled task more is noticed", "[model][staging][failure][canary]")
+{
+    auto program = failing_pair(1, 1);
+    program.push_back({.accesses = {{1, W}}, .cancelled = true});
+    CHECK(run(program, {.name = "staged, wrong oracle"}).failure);
+}
+
+TEST_CASE("linker beside the scheduler, with staging", "[model][staging]")
+{
+    const report two = run(pair, {.name = "staged pair, linker beside", .seconds_max = 20}, plain, linker_beside);
+    CHECK(two.exhausted);
+    CHECK_FALSE(two.failure);
+    CHECK((seen.staged_least == 1 && seen.early));
+    for (const auto* program : {&chain, &join, &blocks_of_two}) {
+        CHECK_FALSE(run(*program, walks("staged, linker beside"), plain, linker_beside).failure);
+        CHECK(seen.staged_most >= 1);
+    }
+    const arrangement four_lanes{.fibers = {linker_role, scheduler_role}, .lanes = 4};
+    CHECK_FALSE(run<P4>(chain, walks("staged, 4 lanes", 1500), plain, four_lanes).failure);
+    CHECK_FALSE(run<P4>({failing_pair(2, 2)[0], failing_pair(2, 2)[1], {{{0, W}}}}, walks("staged behind a failure, 4 lanes", 1500), plain, four_lanes).failure);
+    CHECK(seen.skipped_most == 2);
+}
+
+TEST_CASE("slots come again behind staged tasks, one of them reported before its predecessor", "[model][staging]")
+{
+    const std::vector<test_task> five = {{{{0, W}}}, {{{0, RW}, {1, W}}}, {{{1, R}, {0, RW}}}, {{{2, W}}}, {{{0, R}, {2, RW}}}};
+    for (const u32 window : {2u, 3u}) {
+        CHECK_FALSE(run(five, walks("staged, slots come again"), window_of(window), all_together).failure);
+        CHECK((seen.staged_most >= 3 && seen.early));
+        const arrangement apart{.fibers = {ingest_role | admission_role, linker_role, scheduler_role | notifier_role}};
+        CHECK_FALSE(run(five, walks("staged, slots come again, roles apart"), window_of(window), apart).failure);
+        CHECK((seen.staged_most >= 3 && seen.early));
+    }
+}
+
+TEST_CASE("after a failure was cleared slots with failures are set back, and tasks are staged behind their next ones", "[model][staging][failure]")
+{
+    const std::vector<test_task> program = {{.accesses = {{0, W}}, .fails = true},
+                                            {.accesses = {{0, R}, {1, W}}, .cancelled = true},
+                                            {.accesses = {}, .whole_memory = true, .clears_failure = true},
+                                            {{{0, W}}},
+                                            {{{0, RW}, {1, W}}},
+                                            {.accesses = {{1, R}, {0, RW}}}};
+    // While the kernel is idle between two messages nothing is in flight; else the slots stay as they are.
+    const arrangement slow_ingest{.fibers = {ingest_role | admission_role, linker_role | scheduler_role | notifier_role}};
+    for (const u32 window : {2u, 3u}) {
+        for (const arrangement& by : {all_together, slow_ingest}) {
+            CHECK_FALSE(run(program, walks("staged, failure cleared", 2000), window_of(window), by).failure);
+            CHECK(seen.skipped_most >= 1);
+        }
+        CHECK(seen.untainted);
+        CHECK((seen.ran_staged & (1u << 4 | 1u << 5)) == (1u << 4 | 1u << 5));
+    }
+    auto twice = program;
+    twice[3].fails = true;
+    twice[4].cancelled = twice[5].cancelled = true;
+    for (const arrangement& by : {all_together, slow_ingest}) {
+        CHECK_FALSE(run(twice, walks("staged, failure cleared, another", 2000), window_of(3), by).failure);
+        CHECK(seen.skipped_most >= 2);
+    }
+}
+
+TEST_CASE("the next failure in a slot sees that the first was noted: its fence is needed", "[model][staging][failure][mutation]")
+{
+    // The first fails, the second is staged behind it and slow to look; the third fails in the first one's slot, on two workers.
+    const std::vector<test_task> program = {{.accesses = {{0, W}}, .fails = true},
+                                            {.accesses = {{0, R}}, .cancelled = true},
+                                            {.accesses = {{1, W}}, .blocks = 2, .fails = true}};
+        CHECK_FALSE(run(program, walks("staged, two failures in a slot", 8000), window_of(2, 3), all_together).failure);
+    CHECK(seen.skipped_most == 1);
+    for (const mutation how : {mutation::relax, mutation::narrow}) {
+        mutate weaker(edge::R5R12_failure_fence, how);
+        const report r = run(program, walks("staged, two failures in a slot, without R5R12_failure_fence", 40000, 20), window_of(2, 3), all_together);
+        REQUIRE(r.failure);
+        INFO(r.failure->what);
+        CHECK(r.failure->what.find("a cancelled task does not run") == 0);
+    }
+}
+
+TEST_CASE("every schedule of two blocks behind two, of a window fed while it runs", "[.long]")
+{
+    // Some minutes.
+    for (const engine_size& size : {plain, lone}) {
+        const report r = run({blocks_of_two[0], blocks_of_two[1]}, {.name = "staged blocks, two tasks", .seconds_max = 200}, size);
+        CHECK(r.exhausted);
+        CHECK_FALSE(r.failure);
+    }
+    for (const u32 behind : {1u, 2u})
+        for (const int block : {-1, 0, 1}) {
+            auto program = failing_pair(2, behind);
+            program[0].fails_block = block;
+            const report r = run(program, {.name = "staged behind a failure, 2 and " + std::to_string(behind), .seconds_max = 400});
+            if (behind == 1 || block >= 0) CHECK(r.exhausted); // both failing, before two: more than 1.6 million
+            CHECK_FALSE(r.failure);
+            CHECK((seen.skipped_least == behind && seen.skipped_most == behind));
+        }
+    const arrangement feed{.fibers = {ingest_role | admission_role | linker_role, scheduler_role},
+                           .end = {.count = 0, .slots_come_back = false, .submits = true}};
+    const report fed = run(pair, {.name = "staged, records beside", .seconds_max = 200}, window_of(2), feed);
+    CHECK(fed.exhausted);
+    CHECK_FALSE(fed.failure);
+    CHECK((seen.staged_most == 1 && seen.staged_least == 0));
+}

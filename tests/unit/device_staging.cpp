@@ -1,0 +1,707 @@
+// Staging on an engine made by hand: who is staged and who is not, finished counts across their wrap, answers in an order that
+// hardware may choose, failures, what a park leaves with a worker.
+#include "scheduler_test.hpp"
+#include "trace_catch.hpp"
+
+using namespace slipstream;
+using namespace slipstream::tests;
+using device::done_word;
+using device::mail;
+using device::order;
+using device::report_kind;
+using device::scope;
+using device::verdict;
+
+namespace {
+
+struct staging_test : scheduler_test {
+    explicit staging_test(u32 workers, u32 window = 32) : scheduler_test({.window = window, .workers = workers, .staging = true})
+    {
+        launch();
+    }
+    void launch()
+    {
+        start();
+        ports.clear();
+        for (u32 w = 0; w < engine.m.n.workers; ++w) ports.emplace_back(engine.m, w, w);
+        let_waits_end(engine); // await(), too: it then says leave
+    }
+    void stop(device::stop_level level)
+    {
+        P::store(device::edge::P1_stop, *engine.m.stop, static_cast<u32>(level), order::relaxed, scope::device);
+    }
+    mail take(u32 worker, u32 slot, u32 waits)
+    {
+        const mail letter = ports[worker].wait();
+        INFO("worker " << worker);
+        REQUIRE_FALSE(letter.leaves());
+        REQUIRE(letter.slot() == slot);
+        REQUIRE(letter.waits() == waits);
+        return letter;
+    }
+    bool has_mail(u32 worker) { return !ports[worker].wait().leaves(); }
+    void answer(u32 worker, const mail& letter, u32 failure = 0)
+    {
+        if (failure != 0) ports[worker].fail(ports[worker].record(letter), failure);
+        ports[worker].answer(letter);
+    }
+    /// It must be skipped.
+    void skip(u32 worker, const mail& letter)
+    {
+        REQUIRE(ports[worker].await(letter) == verdict::skip);
+        ports[worker].skip();
+        ports[worker].answer(letter);
+    }
+    /// Takes a mail, runs it, answers; the scheduler looks.
+    void run(u32 worker, u32 slot, u32 waits = 0)
+    {
+        const mail letter = take(worker, slot, waits);
+        if (waits != 0) REQUIRE(ports[worker].await(letter) == verdict::run);
+        answer(worker, letter);
+        settle();
+    }
+    bool is(const u32* bits, u32 slot) const { return (bits[slot / 32] >> slot % 32 & 1) != 0; }
+    bool staged(u32 slot) const { return is(engine.s.staged, slot); }
+    bool tainted(u32 slot) const { return is(engine.s.tainted, slot); }
+    u32 pending(u32 slot) const { return engine.s.pending[slot] & 0xffff; }
+    device::finished_count finished_of(u32 slot) const { return {engine.m.records[slot].finished.raw}; }
+    /// Nothing is left behind, and the linker's counts agree with the workers'.
+    void check_empty()
+    {
+        CHECK(linker->empty());
+        CHECK(engine.s.counters[device::handed_tasks] == 0);
+        CHECK(engine.s.counters[device::handed_blocks] == 0);
+        for (u32 slot = 0; slot < engine.m.n.window; ++slot) {
+            CHECK(finished_of(slot).blocks() == engine.s.targets[slot]);
+            CHECK_FALSE((staged(slot) || is(engine.s.handed, slot) || is(engine.s.early, slot) || is(engine.s.in_flight, slot)));
+        }
+    }
+
+    std::vector<device::worker_port<P>> ports;
+};
+
+access_entry byte(u64 address, access_mode mode) { return access_entry::range(mode, address, 1); }
+
+} // namespace
+
+TEST_CASE("a chain is staged ahead: each task is mailed while the first one runs, and starts when its predecessor is done", "[device][staging]")
+{
+    staging_test t(8);
+    t.put(0);
+    for (u32 slot = 1; slot < 5; ++slot) t.put_behind(slot, {slot - 1});
+    t.settle();
+    std::vector<mail> letters;
+    for (u32 slot = 0; slot < 5; ++slot) letters.push_back(t.take(slot, slot, slot == 0 ? 0 : 1));
+    CHECK_FALSE(t.has_mail(5));
+    for (u32 slot = 1; slot < 5; ++slot) {
+        for (u32 behind = slot; behind < 5; ++behind) CHECK(t.ports[behind].await(letters[behind]) == verdict::leave); // it waits
+        t.answer(slot - 1, letters[slot - 1]);
+        REQUIRE(t.ports[slot].await(letters[slot]) == verdict::run); // no word of the scheduler's
+    }
+    t.answer(4, letters[4]);
+    t.settle();
+    CHECK(t.take_retired() == 5);
+    t.check_empty();
+}
+
+TEST_CASE("nothing is staged when staging is off", "[device][staging]")
+{
+    scheduler_test t({.window = 32, .workers = 8});
+    t.start();
+    t.put(0);
+    t.put_behind(1, {0});
+    t.settle();
+    CHECK(t.engine.s.ready_tail->raw == 1);
+}
+
+TEST_CASE("a task that waits for more than waits_max others is not staged until it waits for fewer, nor are those linked after it", "[device][staging]")
+{
+    staging_test t(16);
+    for (u32 slot = 0; slot < 4; ++slot) t.put(slot);
+    t.put_behind(4, {0, 1, 2, 3});
+    t.put_behind(5, {1});
+    t.settle();
+    CHECK_FALSE(t.staged(4));
+    CHECK_FALSE(t.staged(5));
+    t.run(0, 0);
+    CHECK(t.staged(4));
+    CHECK(t.staged(5));
+    const mail four = t.take(0, 4, 3);
+    t.run(1, 1);
+    t.run(2, 2);
+    CHECK(t.ports[0].await(four) == verdict::leave); // two of three
+    t.run(3, 3);
+    REQUIRE(t.ports[0].await(four) == verdict::run);
+    t.answer(0, four);
+    t.settle();
+    t.run(4, 5, 1);
+    CHECK(t.take_retired() == 6);
+    t.check_empty();
+}
+
+TEST_CASE("a predecessor that is complete when its successor is looked at is not waited for", "[device][staging]")
+{
+    staging_test t(4);
+    for (u32 slot = 0; slot < 3; ++slot) t.put(slot); // as many blocks as may be there beside staged ones
+    t.put_behind(3, {0, 1});
+    t.settle();
+    CHECK_FALSE(t.staged(3));
+    t.run(0, 0);
+    CHECK(t.staged(3));
+    const mail letter = t.take(0, 3, 1); // for slot 1 only
+    CHECK(t.ports[0].await(letter) == verdict::leave);
+    t.run(1, 1);
+    CHECK(t.ports[0].await(letter) == verdict::run);
+    t.answer(0, letter);
+    t.settle();
+    t.run(2, 2);
+    CHECK(t.take_retired() == 4);
+    t.check_empty();
+}
+
+TEST_CASE("a task of tickets is neither staged nor waited for", "[device][staging]")
+{
+    staging_test t(2);
+    t.put(0);
+    t.put_behind(1, {0}, 3); // more blocks than workers
+    t.put_behind(2, {1});
+    t.settle();
+    CHECK_FALSE((t.staged(1) || t.staged(2)));
+    t.run(0, 0);
+    t.stop(device::stop_level::none);
+    for (u32 w = 0; w < 2; ++w) {
+        const mail letter = t.take(w, 1, 0);
+        REQUIRE(letter.tickets());
+        while (t.ports[w].draw(t.ports[w].record(letter), 3, 1) < 3) {}
+        t.answer(w, letter);
+    }
+    t.settle();
+    CHECK(t.finished_of(1).blocks() == 0);
+    let_waits_end(t.engine);
+    t.run(0, 2);
+    CHECK(t.take_retired() == 3);
+    t.check_empty();
+}
+
+TEST_CASE("how much is staged: mailboxes of a serial program may be full, beside other work some workers stay free", "[device][staging]")
+{
+    {
+        staging_test t(4); // 8 mails, while no more than two tasks are handed over
+        t.put(0, 4);
+        t.put_behind(1, {0}, 4);
+        t.put_behind(2, {1});
+        t.settle();
+        CHECK(t.staged(1));
+        CHECK_FALSE(t.staged(2));
+        for (u32 w = 0; w < 4; ++w) t.answer(w, t.take(w, 0, 0));
+        t.settle();
+        CHECK(t.staged(2)); // there is room again
+        for (u32 w = 0; w < 4; ++w) t.run(w, 1, 1);
+        t.run(0, 2, 1);
+        t.check_empty();
+    }
+    {
+        staging_test t(8); // three tasks: 8 - 8 / 4 blocks
+        for (u32 slot = 0; slot < 3; ++slot) t.put(slot);
+        t.put_behind(3, {0}, 3);
+        t.put_behind(4, {0});
+        t.settle();
+        CHECK(t.staged(3));
+        CHECK_FALSE(t.staged(4));
+        t.run(1, 1);
+        CHECK(t.staged(4));
+    }
+}
+
+TEST_CASE("finished counts and targets pass 2^31 and 2^32 together", "[device][staging]")
+{
+    for (const u32 blocks : {1u, 2u})
+        for (const u32 before : {0x7ffffffdu, 0x7ffffffeu, 0x7fffffffu, 0xfffffffcu, 0xfffffffeu, 0xffffffffu}) {
+            INFO("counted before " << before << ", blocks " << blocks);
+            staging_test t(4);
+            for (u32 slot = 0; slot < 32; ++slot) {
+                t.engine.m.records[slot].finished.raw = before;
+                t.engine.s.targets[slot] = before;
+            }
+            for (u32 round = 0; round < 3; ++round) {
+                t.put(0, blocks);
+                t.put_behind(1, {0}, blocks);
+                t.settle();
+                std::vector<mail> first, second;
+                for (u32 b = 0; b < blocks; ++b) first.push_back(t.take(b, 0, 0));
+                for (u32 b = 0; b < blocks; ++b) second.push_back(t.take(blocks + b, 1, 1));
+                for (u32 b = 0; b < blocks; ++b) {
+                    for (u32 k = 0; k < blocks; ++k) REQUIRE(t.ports[blocks + k].await(second[k]) == verdict::leave);
+                    t.answer(b, first[b]);
+                }
+                for (u32 b = 0; b < blocks; ++b) {
+                    REQUIRE(t.ports[blocks + b].await(second[b]) == verdict::run);
+                    t.answer(blocks + b, second[b]);
+                }
+                t.settle();
+                REQUIRE(t.take_retired() == 2);
+                CHECK(t.finished_of(0).blocks() == before + (round + 1) * blocks);
+                CHECK_FALSE(t.finished_of(0).has_failures());
+            }
+            t.check_empty();
+        }
+}
+
+TEST_CASE("a task reported complete before its predecessor: its slot may come again, and nothing is linked meanwhile", "[device][staging]")
+{
+    staging_test t(3);
+    t.put(0);
+    t.put_behind(1, {0});
+    t.settle();
+    const mail first = t.take(0, 0, 0), second = t.take(1, 1, 1);
+    const u32 unseen = t.engine.m.done[0].raw; // the scheduler reads the completion words in no order
+    t.answer(0, first);
+    const u32 answered = t.engine.m.done[0].raw;
+    t.engine.m.done[0].raw = unseen;
+    REQUIRE(t.ports[1].await(second) == verdict::run);
+    t.answer(1, second);
+    t.settle();
+    CHECK(t.take_retired() == 1);
+    CHECK(t.is(t.engine.s.early, 1));
+    t.put(1); // the slot comes again
+    t.put_behind(2, {1, 0});
+    t.settle();
+    CHECK(t.engine.s.linked->raw == 2);
+    CHECK_FALSE(t.has_mail(1));
+    t.engine.m.done[0].raw = answered;
+    t.settle();
+    CHECK(t.take_retired() == 1);
+    CHECK(t.engine.s.linked->raw == 4);
+    CHECK_FALSE(t.is(t.engine.s.early, 1));
+    CHECK(t.pending(2) == 1); // the new task of slot 1, not the old one, nor slot 0
+    t.run(0, 1);
+    t.run(1, 2, 1);
+    CHECK(t.take_retired() == 2);
+    CHECK(t.positions.size() == 4);
+    t.check_empty();
+}
+
+TEST_CASE("a chain reported complete from its end is completed from its beginning", "[device][staging]")
+{
+    staging_test t(4);
+    t.put(0);
+    for (u32 slot = 1; slot < 4; ++slot) t.put_behind(slot, {slot - 1});
+    t.settle();
+    u32 answered[4];
+    for (u32 w = 0; w < 3; ++w) {
+        const u32 unseen = t.engine.m.done[w].raw;
+        t.answer(w, t.take(w, w, w != 0));
+        answered[w] = t.engine.m.done[w].raw;
+        t.engine.m.done[w].raw = unseen;
+    }
+    CHECK_FALSE(t.staged(3)); // as many blocks as workers
+    for (u32 w = 3; w-- > 0;) {
+        t.engine.m.done[w].raw = answered[w];
+        t.settle();
+        CHECK(t.take_retired() == 1);
+        CHECK(t.is(t.engine.s.early, 2) == (w != 0));
+        CHECK(t.linker->empty() == false);
+    }
+    t.run(0, 3);
+    CHECK(t.take_retired() == 1);
+    t.check_empty();
+}
+
+TEST_CASE("a skipped task goes back, is mailed again when its predecessor is complete, and runs, or is cancelled", "[device][staging]")
+{
+    for (const bool reads : {false, true})
+        for (const bool seen_first : {false, true}) { // does the scheduler see the skipping before the failure?
+            INFO("reads " << reads << ", seen first " << seen_first);
+            staging_test t(2);
+            t.put(0, 1, {byte(0x1000, access_mode::write)});
+            t.put_behind(1, {0}, 1, {byte(0x1000, reads ? access_mode::read : access_mode::write)});
+            t.settle();
+            const mail first = t.take(0, 0, 0), second = t.take(1, 1, 1);
+            const u32 unseen = t.engine.m.done[0].raw;
+            t.answer(0, first, 55);
+            const u32 answered = t.engine.m.done[0].raw;
+            if (seen_first) t.engine.m.done[0].raw = unseen;
+            t.skip(1, second);
+            CHECK((t.engine.m.done[1].raw & done_word::skipped_bit) != 0);
+            CHECK(t.finished_of(1).has_failures());
+            t.settle();
+            CHECK_FALSE(t.staged(1));
+            CHECK(t.tainted(1) == (seen_first || !reads)); // else it is complete, too
+            if (seen_first) {
+                CHECK(t.take_retired() == 0);
+                CHECK(t.pending(1) == 1);
+                CHECK_FALSE(t.has_mail(1));
+                t.engine.m.done[0].raw = answered;
+                t.settle();
+            }
+            if (reads) {
+                CHECK(t.take_retired() == 2);
+                CHECK_FALSE((t.has_mail(0) || t.has_mail(1)));
+                CHECK(t.engine.s.poison_outcomes[1].failure == (2 | device::outcome_cancelled));
+            } else {
+                CHECK(t.take_retired() == 1);
+                t.run(0, 1); // not staged this time
+                CHECK(t.take_retired() == 1);
+            }
+            t.check_empty();
+            for (u32 slot = 0; slot < 2; ++slot) { // nothing is in flight: the counts were set back
+                CHECK_FALSE(t.tainted(slot));
+                CHECK(t.finished_of(slot).raw == 0);
+            }
+        }
+}
+
+TEST_CASE("all blocks of a task behind a failing block are skipped, whenever they look", "[device][staging]")
+{
+    for (const u32 failing : {0u, 1u}) {
+        staging_test t(4);
+        t.put(0, 2);
+        t.put_behind(1, {0}, 2);
+        t.settle();
+        const mail first[] = {t.take(0, 0, 0), t.take(1, 0, 0)}, second[] = {t.take(2, 1, 1), t.take(3, 1, 1)};
+        t.answer(failing, first[failing], 7);
+        t.settle();
+        CHECK(t.ports[2].await(second[0]) == verdict::leave);
+        t.answer(1 - failing, first[1 - failing]);
+        t.skip(2, second[0]);
+        t.settle(); // one of two blocks: it has not gone back
+        CHECK(t.staged(1));
+        CHECK(t.take_retired() == 1);
+        t.skip(3, second[1]);
+        t.settle();
+        t.run(0, 1, 0);
+        t.run(1, 1, 0);
+        CHECK(t.take_retired() == 1);
+        t.check_empty();
+    }
+}
+
+TEST_CASE("while there is poison nothing is mailed staged; what the linker staged comes back", "[device][staging]")
+{
+    staging_test t(2);
+    t.put(5, 1, {byte(0x9000, access_mode::write)});
+    t.settle();
+    t.answer(0, t.take(0, 5, 0), 3);
+    t.settle();
+    REQUIRE(t.engine.s.counters[device::poison_active] != 0);
+    t.put(0);
+    t.put_behind(1, {0});
+    t.put_behind(2, {1});
+    t.settle();
+    CHECK(t.take_retired() == 1);
+    CHECK_FALSE((t.staged(1) || t.staged(2)));
+    CHECK_FALSE(t.has_mail(1));
+    CHECK(t.engine.s.targets[1] == 0); // it is not to be waited for
+    t.run(0, 0);
+    t.run(0, 1);
+    t.run(0, 2);
+    CHECK(t.take_retired() == 3);
+    t.check_empty();
+    // Cleared: they are staged again.
+    t.put(3, 1, {}, abi::flag_clear_failure);
+    t.settle();
+    t.put_behind(4, {3});
+    t.settle();
+    CHECK(t.engine.s.counters[device::poison_active] == 0);
+    const mail letter = t.take(0, 3, 0);
+    t.take(1, 4, 1);
+    t.answer(0, letter);
+    t.run(1, 4, 1);
+    t.check_empty();
+}
+
+TEST_CASE("a staged task of which a block was mailed is mailed to its end though there is poison; skipped, it begins anew", "[device][staging]")
+{
+    staging_test t(2);
+    t.put(9, 5);
+    t.settle();
+    t.stop(device::stop_level::none);
+    const mail tickets = t.take(0, 9, 0), drawn = t.take(1, 9, 0);
+    while (t.ports[1].draw(t.ports[1].record(drawn), 5, 1) < 5) {}
+    t.answer(1, drawn);
+    t.settle(); // worker 0 has not finished its last block
+    let_waits_end(t.engine);
+    t.put(0);
+    t.put(7);
+    t.put_behind(1, {0}, 2);
+    t.settle(); // worker 0: 9 and 7; worker 1: 0, and one block of 1
+    CHECK(t.staged(1));
+    CHECK(t.engine.s.dealt[1] == 1);
+    t.answer(1, t.take(1, 0, 0), 8);
+    t.settle();
+    CHECK(t.engine.s.counters[device::poison_active] != 0);
+    CHECK(t.staged(1));
+    for (u32 block = 0; block < 2; ++block) {
+        const mail letter = t.take(1, 1, 1);
+        CHECK(letter.block() == block);
+        t.skip(1, letter);
+    }
+    t.settle();
+    CHECK(t.take_retired() == 1); // the one that failed
+    for (u32 block = 0; block < 2; ++block) {
+        const mail letter = t.take(1, 1, 0);
+        CHECK(letter.block() == block);
+        t.answer(1, letter);
+    }
+    t.settle();
+    CHECK(t.take_retired() == 1);
+    t.stop(device::stop_level::none);
+    REQUIRE(t.ports[0].draw(t.ports[0].record(tickets), 5, 1) >= 5);
+    t.answer(0, tickets);
+    t.settle();
+    t.run(0, 7);
+    CHECK(t.take_retired() == 2);
+    t.check_empty();
+}
+
+TEST_CASE("nobody is staged behind a task in a slot with failures, until nothing is in flight and it was set back", "[device][staging]")
+{
+    for (const bool late : {false, true}) { // is the failing worker's addition late?
+        INFO(late);
+        staging_test t(4);
+        t.put(9); // in flight all the while
+        t.put(5);
+        t.settle();
+        const mail running = t.take(0, 9, 0);
+        t.answer(1, t.take(1, 5, 0), 3);
+        t.settle();
+        CHECK(t.tainted(5));
+        t.put(8, 1, {}, abi::flag_clear_failure);
+        t.settle();
+        t.run(1, 8);
+        t.put(5);
+        t.put_behind(6, {5});
+        t.settle();
+        CHECK_FALSE(t.staged(6));
+        t.run(1, 5);
+        t.run(1, 6);
+        CHECK(t.finished_of(5).has_failures());
+        CHECK(t.finished_of(5).blocks() == 2);
+        if (late) --t.engine.m.records[5].finished.raw;
+        t.answer(0, running);
+        t.settle();
+        CHECK(t.tainted(5) == late);
+        if (late) {
+            ++t.engine.m.records[5].finished.raw;
+            t.put(7);
+            t.settle();
+            t.run(0, 7);
+        }
+        CHECK_FALSE(t.tainted(5));
+        CHECK(t.finished_of(5).raw == 0);
+        t.put(5);
+        t.put_behind(6, {5});
+        t.settle();
+        CHECK(t.staged(6));
+        t.run(0, 5);
+        t.run(1, 6, 1);
+        t.check_empty();
+    }
+}
+
+TEST_CASE("a later failure in a slot is not taken for the one that was waited for", "[device][staging]")
+{
+    staging_test t(3);
+    t.put(0);
+    t.put_behind(1, {0});
+    t.settle();
+    const mail waiting = t.take(1, 1, 1);
+    t.run(0, 0);
+    CHECK(t.take_retired() == 1);
+    t.put(0); // the slot comes again, and fails, while the worker has not looked
+    t.settle();
+    t.answer(0, t.take(0, 0, 0), 9);
+    t.settle();
+    CHECK(t.finished_of(0).has_failures());
+    CHECK(t.ports[1].await(waiting) == verdict::run);
+    t.answer(1, waiting);
+    t.settle();
+    t.check_empty();
+}
+
+TEST_CASE("a later failure in a slot does not hide the one that is waited for", "[device][staging]")
+{
+    staging_test t(3);
+    t.put(0);
+    t.put_behind(1, {0});
+    t.settle();
+    const mail waiting = t.take(1, 1, 1);
+    t.answer(0, t.take(0, 0, 0), 9);
+    t.settle();
+    t.put(0);
+    t.settle();
+    t.answer(0, t.take(0, 0, 0), 9);
+    t.settle();
+    t.skip(1, waiting);
+    t.settle();
+    t.run(0, 1);
+    t.check_empty();
+}
+
+TEST_CASE("a worker with two skipped mails says so of both; with one, of which", "[device][staging]")
+{
+    const auto said = [](const staging_test& t) { return t.engine.m.done[0].raw & (done_word::skipped_bit | done_word::skipped_before_bit); };
+    {
+        staging_test t(2);
+        t.put(0, 2);
+        t.put_behind(1, {0});
+        t.settle();
+        const mail other = t.take(1, 0, 0);
+        t.run(0, 0); // the first block
+        t.put_behind(2, {0});
+        t.settle();
+        t.answer(1, other, 4);
+        t.skip(0, t.take(0, 1, 1));
+        CHECK(said(t) == done_word::skipped_bit);
+        t.skip(0, t.take(0, 2, 1));
+        CHECK(said(t) == (done_word::skipped_bit | done_word::skipped_before_bit));
+        t.settle();
+        CHECK(t.take_retired() == 1);
+        t.run(0, 1);
+        CHECK(said(t) == done_word::skipped_before_bit);
+        t.run(1, 2);
+        CHECK(t.take_retired() == 2);
+        t.check_empty();
+    }
+    for (const bool plain_first : {false, true}) {
+        INFO("plain first " << plain_first);
+        staging_test t(2);
+        t.put(0, 2);
+        if (!plain_first) t.put_behind(1, {0});
+        t.settle();
+        const mail other = t.take(1, 0, 0);
+        if (plain_first) {
+            t.put(5); // to worker 0, behind its block
+            t.settle();
+        }
+        t.run(0, 0);
+        if (plain_first) t.put_behind(1, {0});
+        else t.put(5);
+        t.settle();
+        t.answer(1, other, 4);
+        if (plain_first) t.answer(0, t.take(0, 5, 0));
+        t.skip(0, t.take(0, 1, 1));
+        if (!plain_first) t.answer(0, t.take(0, 5, 0));
+        CHECK(said(t) == (plain_first ? done_word::skipped_bit : done_word::skipped_before_bit));
+        t.settle();
+        CHECK(t.take_retired() == 2);
+        t.run(0, 1);
+        CHECK(t.take_retired() == 1);
+        t.check_empty();
+    }
+}
+
+TEST_CASE("done_word tells whether one of the last two mails was skipped, across the wrap", "[device][staging]")
+{
+    for (const u32 number : {1u, 0x07ffffffu, 0x08000000u, 0x08000001u, 0xffffffffu, 0u}) {
+        for (const u32 bits : {0u, 4u, 8u, 12u}) {
+            const done_word word{done_word::make(number, bits | done_word::paused_bit | done_word::failed_bit)};
+            CHECK(word.skipped(number) == ((bits & done_word::skipped_bit) != 0));
+            CHECK(word.skipped(number - 1) == ((bits & done_word::skipped_before_bit) != 0));
+        }
+    }
+}
+
+TEST_CASE("mails, waits and reports keep their fields apart", "[device][staging]")
+{
+    const mail letter{7 | 3u << 16, 0x0fffffffu | device::waits_max << 28, 1u << 30 | mail::tickets_bit, 5};
+    CHECK((letter.block() == 0x0fffffff && letter.waits() == device::waits_max && letter.task() == 1u << 30 && letter.tickets()));
+    const auto entry = device::ready_entry::make(device::window_slots_max - 1, 0xffff, device::waits_max);
+    CHECK((entry.slot() == device::window_slots_max - 1 && entry.waits() == device::waits_max && entry.number() == 0xffff));
+    for (const report_kind kind : {report_kind::completed, report_kind::failed, report_kind::cancelled, report_kind::skipped, report_kind::declined}) {
+        const auto r = device::report::make(kind, device::window_slots_max - 1);
+        CHECK((r.slot() == device::window_slots_max - 1 && r.kind() == kind));
+    }
+    device::finished_count count{0xffffffff};
+    CHECK(count.reached(0xffffffff));
+    CHECK_FALSE(count.reached(0));
+    count.raw += device::finished_count::failed_block;
+    CHECK((count.blocks() == 0 && count.has_failures() && count.reached(0xffffffff) && count.reached(0)));
+}
+
+TEST_CASE("a park does not wait for staged mails: their workers leave, and take them up again", "[device][staging]")
+{
+    for (const u32 sent : {0u, 0x07fffffeu, 0xfffffffeu}) {
+        INFO("mails sent before " << sent);
+        staging_test t(2);
+        for (u32 w = 0; w < 2; ++w) {
+            t.engine.s.sent[w] = t.engine.s.seen[w] = sent;
+            t.engine.m.done[w].raw = done_word::make(sent, 0);
+        }
+        t.launch();
+        t.put(0);
+        t.put_behind(1, {0});
+        t.put_behind(2, {1});
+        t.settle();
+        t.put(3);
+        t.settle(); // worker 0: 0 and 2; worker 1: 1 and 3
+        const mail first = t.take(0, 0, 0), second = t.take(1, 1, 1);
+        t.stop(device::stop_level::park);
+        t.scheduler->stop_dispatch();
+        CHECK(t.ports[1].await(second) == verdict::leave);
+        CHECK((t.engine.m.done[1].raw & done_word::paused_bit) != 0);
+        t.settle();
+        CHECK_FALSE(t.scheduler->workers_idle(t.engine.team)); // a body runs
+        t.answer(0, first);
+        const mail third = t.take(0, 2, 1);
+        CHECK_FALSE(t.scheduler->workers_idle(t.engine.team)); // its answer was not taken
+        CHECK(t.ports[0].await(third) == verdict::leave);
+        t.settle();
+        CHECK(t.scheduler->workers_idle(t.engine.team));
+        CHECK(t.take_retired() == 1);
+        t.linker->save(t.engine.team);
+        t.scheduler->dismiss_workers(t.engine.team);
+        CHECK((t.engine.s.sent[0] == sent + 2 && t.engine.s.seen[0] == sent + 1 && t.engine.s.mailed[0] == 2));
+        CHECK((t.engine.s.sent[1] == sent + 2 && t.engine.s.seen[1] == sent && t.engine.s.mailed[1] == (1 | 3u << 16)));
+        for (u32 w = 0; w < 2; ++w) CHECK(t.engine.m.done[w].raw == done_word::make(t.engine.s.seen[w], 0));
+        // The next launch. The linker may have had nothing to do in between.
+        t.stop(device::stop_level::none);
+        t.launch();
+        t.settle();
+        const mail again = t.take(1, 1, 1);
+        CHECK(again.tag == second.tag);
+        CHECK(t.ports[0].await(t.take(0, 2, 1)) == verdict::leave);
+        REQUIRE(t.ports[1].await(again) == verdict::run);
+        t.answer(1, again);
+        t.settle();
+        t.run(0, 2, 1);
+        t.run(1, 3);
+        CHECK(t.take_retired() == 3);
+        CHECK(t.positions.size() == 4);
+        t.put(4);
+        t.settle();
+        t.run(0, 4);
+        CHECK(t.take_retired() == 1);
+        t.check_empty();
+    }
+}
+
+TEST_CASE("a park with one worker that waits and one that is idle: one leaves by itself, the other is told", "[device][staging]")
+{
+    staging_test t(3);
+    t.put(0);
+    t.put_behind(1, {0});
+    t.settle();
+    const mail first = t.take(0, 0, 0), second = t.take(1, 1, 1);
+    t.stop(device::stop_level::park);
+    t.scheduler->stop_dispatch();
+    CHECK(t.ports[1].await(second) == verdict::leave);
+    t.answer(0, first);
+    t.settle();
+    REQUIRE(t.scheduler->workers_idle(t.engine.team));
+    t.linker->save(t.engine.team);
+    t.scheduler->dismiss_workers(t.engine.team);
+    for (const u32 w : {0u, 2u}) {
+        const mail leaving = t.ports[w].wait();
+        REQUIRE((leaving.leaves() && leaving.tag != 0));
+        t.ports[w].leave(leaving);
+    }
+    t.stop(device::stop_level::none);
+    t.launch();
+    t.settle();
+    CHECK_FALSE(t.scheduler->workers_idle(t.engine.team));
+    t.run(1, 1, 1);
+    CHECK(t.scheduler->workers_idle(t.engine.team));
+    CHECK(t.take_retired() == 2);
+    t.check_empty();
+}

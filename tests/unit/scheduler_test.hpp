@@ -1,0 +1,73 @@
+// The scheduler beside the linker on an engine made by hand: tasks are put where admission would put them, in any slot.
+#pragma once
+#include "device_engine.hpp"
+#include <set>
+
+namespace slipstream::tests {
+
+struct scheduler_test {
+    explicit scheduler_test(const engine_shape& shape)
+        : engine(shape), admitted(engine.s.admitted_queue()), finished(engine.s.finished_queue()), retired(engine.s.retired_queue())
+    {
+    }
+
+    /// A launch.
+    void start()
+    {
+        linker = std::make_unique<device::linker<P>>(engine.m, engine.s);
+        scheduler = std::make_unique<device::scheduler<P>>(engine.m, engine.s);
+    }
+    void put(u32 slot, u32 blocks = 1, const std::vector<access_entry>& entries = {}, u32 flags = 0)
+    {
+        hand_over(slot, blocks, slot | device::admitted_free, entries, flags);
+    }
+    /// Waits for the tasks in `slots`.
+    void put_behind(u32 slot, const std::vector<u32>& slots, u32 blocks = 1, const std::vector<access_entry>& entries = {})
+    {
+        while (admitted.room(engine.team) == 0) linker->step(engine.team);
+        const u32 groups = engine.m.n.groups();
+        auto* const row = engine.s.predecessors + admitted.position() % device::admitted_max * groups;
+        for (u32 g = 0; g < groups; ++g) P::set(row[g], 0u);
+        for (const u32 before : slots) P::set(row[before / 32], P::get(row[before / 32]) | 1u << before % 32);
+        hand_over(slot, blocks, slot, entries, 0);
+    }
+    void hand_over(u32 slot, u32 blocks, u32 entry, const std::vector<access_entry>& entries, u32 flags)
+    {
+        engine.fill_slot(slot, next_position++, entries, flags, blocks);
+        while (admitted.room(engine.team) == 0) linker->step(engine.team);
+        admitted.push(engine.team, entry);
+    }
+    u32 take_retired()
+    {
+        u32 count = 0;
+        while (retired.available(engine.team)) {
+            const u32 slot = retired.pop() & ~device::retired_look;
+            positions.insert(P::get(engine.s.task_id[slot]));
+            ++count;
+        }
+        retired.release(engine.team);
+        return count;
+    }
+    /// Steps until nothing happens.
+    void settle()
+    {
+        while (linker->step(engine.team) | scheduler->step(engine.team)) {}
+    }
+
+    hand_made_engine engine;
+    device::queue_producer<P, u32, device::edge::R10_admitted, device::edge::A10_linked> admitted;
+    device::queue_consumer<P, u32, device::edge::A11_finished, device::edge::R11_taken> finished;
+    device::queue_consumer<P, u32, device::edge::A6_retired, device::edge::R6_notified> retired;
+    std::unique_ptr<device::linker<P>> linker;
+    std::unique_ptr<device::scheduler<P>> scheduler;
+    std::multiset<u64> positions;
+    u64 next_position = 0;
+};
+
+/// Lets worker_port::wait() end when there is no mail: it then returns a leaving mail without a tag.
+inline void let_waits_end(hand_made_engine& e)
+{
+    P::store(device::edge::P1_stop, *e.m.stop, static_cast<u32>(device::stop_level::abort), device::order::relaxed, device::scope::device);
+}
+
+} // namespace slipstream::tests
