@@ -5,6 +5,8 @@
 // other is decoded chunk by chunk as it arrives, so a message longer than its ring streams through it. The decoded task is
 // never copied again: accesses go into the pool, the rebuilt task struct into the slot's record.
 //
+// OWNERS  this role alone: progress, incoming, halves, parts, the stack of free pool blocks. It writes records, task heads and pool blocks
+//         while their slot is filling: nobody else looks at them then.
 // STATES  of a ring (ring_progress.stage)
 //   header  at a slot boundary, nothing held -> entries (slot and pool blocks taken together, or none: no hold and wait)
 //   entries -> scalars -> gate                by the chunks of the message
