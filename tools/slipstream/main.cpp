@@ -31,7 +31,7 @@ void add_engine_flags(CLI::App& app, options& o)
     app.add_option("--device", o.device, "auto, cuda, cuda:N or host")->capture_default_str();
     app.add_option("--window", o.window, "in-flight tasks of the slipstream engine, 16 to 4096")->capture_default_str();
     app.add_option("--ring", o.ring, "slots of the submission ring, 4 or more")->capture_default_str();
-    app.add_option("--workers-per-sm", o.workers_per_sm, "resident thread blocks on each SM, 1 to 8")->capture_default_str();
+    app.add_option("--workers-per-sm", o.workers_per_sm, "resident thread blocks on each SM, 1 or 2")->capture_default_str();
     app.add_flag("!--no-staging", o.staging, "mail no task before those that it waits for are complete (to measure what that gains)");
     app.add_option("--repeat", o.repeat, "runs of everything measured; engines alternate")->capture_default_str();
     app.add_option("--json", o.json, "write the result as JSON to FILE; '-': to stdout, tables go to stderr");
@@ -66,7 +66,7 @@ void check(const options& o)
     const options usual;
     range("--window", o.window, 16, 4096, usual.window);
     range("--ring", o.ring, 4, 1u << 24, usual.ring);
-    range("--workers-per-sm", o.workers_per_sm, 1, 8, usual.workers_per_sm);
+    range("--workers-per-sm", o.workers_per_sm, 1, 2, usual.workers_per_sm);
     range("--repeat", o.repeat, 1, 100000, usual.repeat);
     range("--tasks", o.tasks, 0, 10'000'000, usual.tasks);
     range("--width", o.width, 1, 256, usual.width);
