@@ -1,7 +1,8 @@
 // The linker role: keeps the dependency table. It links admitted tasks to their predecessors, wakes the successors of completed
-// ones, and hands whoever waits for nobody to the scheduler.
+// ones, and hands to the scheduler whoever waits for nobody, or only for tasks that were handed to it before (staged).
 //
-// It runs beside the scheduler's fence: a completion comes here before it, what is woken goes back and is mailed after it.
+// It runs beside the scheduler's fence: a completion comes here before it, what is woken goes back and is mailed after it. Staging is
+// on nobody's critical path as long as it keeps ahead of the workers.
 //
 // OWNERS  this role alone: the dependency table.
 // STATES  of a slot here: admitted -> linked -> waiting -> ready -> complete; or waiting -> staged -> complete, when all that it waits

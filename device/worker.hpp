@@ -4,8 +4,8 @@
 // return to the block and puts a block barrier before answer(), so that every thread's writes precede the release.
 //
 // COST per mail: polls of one L2 line (lone workers: acquire loads and no fence; others: relaxed and one acquire fence, which
-// empties the L1 they share), one recorder store to pinned memory, one release fence, one addition (not waited for) and one store. No atomic that is waited
-// for unless the task has more blocks than there are workers.
+// empties the L1 they share), one recorder store to pinned memory, one release fence, one addition (not waited for) and one
+// store. No atomic that is waited for unless the task has more blocks than there are workers.
 // A staged mail, moreover: polls of the finished counts it waits for, all of one poll in flight together (of a single one, a lone
 // worker: acquire loads), and one acquire fence. The record is read meanwhile.
 //
