@@ -202,7 +202,7 @@ private:
     }
 
     /// A worker that waits with a staged mail leaves for a park, too: the mail stays where it is, and the next launch's worker takes it
-    /// up again. So a park waits for bodies that run, never for those that would follow.
+    /// up again. So a park waits for the mails a worker has whose turn has come, mailbox_depth of them at most, not for a whole chain.
     SLIPSTREAM_BOTH bool stopped(u32 attempt)
     {
         const stop_level level = look(attempt);
