@@ -44,7 +44,6 @@ inline constexpr u32 window_slots_max = 4096;
 inline constexpr u32 successors_near_max = 512; ///< window slots
 inline constexpr u32 pool_block_entries = 4;    ///< accesses: most tasks need one block
 inline constexpr u32 pool_word_blocks = 32 / pool_block_entries; ///< blocks that share a word of live bits
-inline constexpr u32 pool_blocks_max = 1u << 20;
 inline constexpr u32 rings_max = 16;
 inline constexpr u32 cuda_workers_per_sm_step = 160; ///< the kernel for n workers an SM has room for n times as many
 inline constexpr u32 mailbox_depth = 2;
