@@ -1,5 +1,5 @@
 # What `cmake --install` gives: headers, the device headers that megakernels are instantiated from, the library, and a
-# CMake package with the targets slipstream::slipstream and slipstream::cuda_flags.
+# CMake package with the targets slipstream::slipstream, slipstream::engines and slipstream::cuda_flags.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/slipstream)
@@ -7,7 +7,10 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/slipstream DESTINATION ${CMAKE_I
         COMPONENT slipstream_package FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh")
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/device DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/slipstream/internal
         COMPONENT slipstream_package FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh")
-install(TARGETS slipstream slipstream_headers slipstream_cuda_flags EXPORT slipstream_targets
+install(FILES ${PROJECT_SOURCE_DIR}/host/engines/arrivals.hpp ${PROJECT_SOURCE_DIR}/host/engines/engine.hpp
+              ${PROJECT_SOURCE_DIR}/host/engines/program.hpp ${PROJECT_SOURCE_DIR}/host/engines/stopwatch.hpp
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/slipstream/internal/host/engines COMPONENT slipstream_package)
+install(TARGETS slipstream slipstream_engines slipstream_headers slipstream_cuda_flags EXPORT slipstream_targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT slipstream_package)
 install(EXPORT slipstream_targets NAMESPACE slipstream:: FILE slipstreamTargets.cmake DESTINATION ${package_dir}
         COMPONENT slipstream_package)

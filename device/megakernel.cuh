@@ -188,10 +188,15 @@ __global__ void __launch_bounds__(Threads, PerSm) megakernel(const __grid_consta
         run_worker<List, Threads>(args, dynamic_shared);
 }
 
-/// The same body launched as a kernel of its own: what the stream- and graph-based engines run.
+/// The same body launched as a kernel of its own: what the stream- and graph-based engines run. Behind a programmatic edge of a
+/// graph it takes its place on an SM early and waits there until its predecessors are complete; otherwise neither call does anything.
 template <class Task, u32 Threads>
 __global__ void __launch_bounds__(Threads) plain_kernel(const __grid_constant__ Task task)
 {
+#if __CUDA_ARCH__ >= 900
+    cudaTriggerProgrammaticLaunchCompletion();
+    cudaGridDependencySynchronize();
+#endif
     __shared__ block_failure failure; // a plain launch has nobody to tell
     cuda_block<Threads> block(blockIdx.x, gridDim.x, dynamic_shared, &failure);
     task(block);

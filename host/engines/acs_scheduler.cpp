@@ -22,7 +22,7 @@ acs_scheduler::~acs_scheduler()
     for (std::thread& t : threads_) t.join();
 }
 
-run_result acs_scheduler::run(const program& p)
+run_result acs_scheduler::run(const program& p, const arrivals& when)
 {
     {
         std::unique_lock lock(run_mutex_);
@@ -40,6 +40,7 @@ run_result acs_scheduler::run(const program& p)
     }
 
     const stopwatch watch;
+    pacer arriving(when, watch);
     double submit_us = 0, makespan_us = 0;
     {
         // However this block is left, the threads go idle. Relaxed: what a run leaves is looked at when all of them are.
@@ -50,6 +51,7 @@ run_result acs_scheduler::run(const program& p)
         const auto on = [&] { return active_.load(std::memory_order_relaxed); };
         const std::span<const program_task> tasks = p.tasks();
         for (u32 i = 0; i < tasks.size(); ++i) {
+            arriving.await_next();
             const bool whole = declared_accesses(p, tasks[i], accesses_);
             while (full_.load(std::memory_order_relaxed) && on()) std::this_thread::yield();
             if (!on()) break;

@@ -40,7 +40,7 @@ public:
     acs_scheduler& operator=(const acs_scheduler&) = delete;
 
     /// Runs all tasks. Throws what an executor threw, when all threads are idle again.
-    run_result run(const program& p);
+    run_result run(const program& p, const arrivals& when = {});
 
 private:
     void serve(u32 thread);

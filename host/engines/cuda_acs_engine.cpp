@@ -32,10 +32,11 @@ public:
     }
 
     std::string name() const override { return "acs-sw"; }
+    bool takes(arrival_mode mode) const override { return mode != arrival_mode::preloaded; }
 
     void prepare(const program& p) override { launcher_ = std::make_unique<cuda_launcher>(ordinal_, p.image()); }
 
-    run_result run(const program& p) override { return scheduler_.run(p); }
+    run_result run(const program& p) override { return scheduler_.run(p, when()); }
 
 private:
     void enter(u32) override { check_cuda(cudaSetDevice(static_cast<int>(ordinal_)), "cudaSetDevice"); }

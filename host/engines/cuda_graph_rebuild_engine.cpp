@@ -12,6 +12,8 @@ public:
     explicit cuda_graph_rebuild_engine(u32 ordinal) : ordinal_(ordinal), streams_(ordinal, 1) {}
 
     std::string name() const override { return "graph-rebuild"; }
+    /// Paced: nodes are added as tasks arrive, the graph is launched behind the last one.
+    bool takes(arrival_mode mode) const override { return mode != arrival_mode::preloaded; }
 
     void prepare(const program& p) override { builder_ = std::make_unique<cuda_graph_builder>(ordinal_, p.image()); }
 
@@ -21,7 +23,8 @@ public:
         exec_.reset();
         graph_.reset();
         stopwatch watch;
-        graph_.reset(builder_->build(p));
+        pacer arriving(when(), watch);
+        graph_.reset(builder_->build(p, arriving));
         const double build_us = watch.lap_us();
         exec_.instantiate(graph_.get());
         const double instantiate_us = watch.lap_us();

@@ -15,6 +15,8 @@ public:
     explicit cuda_graph_update_engine(u32 ordinal) : ordinal_(ordinal), streams_(ordinal, 1) {}
 
     std::string name() const override { return "graph-update"; }
+    /// Paced: nodes are added as tasks arrive, the graph is launched behind the last one.
+    bool takes(arrival_mode mode) const override { return mode != arrival_mode::preloaded; }
 
     /// Keeps the executable graph: the first run of a program tries to make it out of the last program's.
     void prepare(const program& p) override { builder_ = std::make_unique<cuda_graph_builder>(ordinal_, p.image()); }
@@ -24,7 +26,8 @@ public:
         check_cuda(cudaSetDevice(static_cast<int>(ordinal_)), "cudaSetDevice");
         graph_.reset();
         stopwatch watch;
-        graph_.reset(builder_->build(p));
+        pacer arriving(when(), watch);
+        graph_.reset(builder_->build(p, arriving));
         const double build_us = watch.lap_us();
         const bool updated = !exec_.empty() && exec_.update(graph_.get());
         const double update_us = watch.lap_us();

@@ -52,14 +52,22 @@ void event_pool::grow_to(u32 count)
 cuda_launcher::cuda_launcher(u32 ordinal, const kernel_image& image) : image_(image)
 {
     check_cuda(cudaSetDevice(static_cast<int>(ordinal)), "cudaSetDevice");
+    bool waits_itself = true;
     for (u32 t = 0; t < image.types; ++t) {
         // Asking for the attributes loads the kernel (loading is lazy by default, and holds the context's lock).
         cudaFuncAttributes attributes{};
         check_cuda(cudaFuncGetAttributes(&attributes, image.cuda->plain_kernels[t]), "loading of a kernel");
+        waits_itself = waits_itself && attributes.ptxVersion >= 90;
         if (image.shared_bytes[t] > 48 * 1024)
             check_cuda(cudaFuncSetAttribute(image.cuda->plain_kernels[t], cudaFuncAttributeMaxDynamicSharedMemorySize,
                                             static_cast<int>(image.shared_bytes[t])),
                        "scratch memory of a kernel");
+    }
+    // From Hopper on, plain kernels wait for their predecessors themselves, each on every path (device::plain_kernel): then edges
+    // of graphs may be programmatic, and a path of them still orders its two ends. Code compiled for less does not wait.
+    if (waits_itself) {
+        edge_.from_port = cudaGraphKernelNodePortProgrammatic;
+        edge_.type = cudaGraphDependencyTypeProgrammatic;
     }
 }
 

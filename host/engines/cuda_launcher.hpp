@@ -1,6 +1,7 @@
 // What all stream- and graph-based engines share: error checks, streams and events that free themselves, the launch of one task.
 #pragma once
 #include "host/engines/program.hpp"
+#include <algorithm>
 #include <cuda_runtime_api.h>
 #include <vector>
 
@@ -54,24 +55,28 @@ public:
     }
 
     /// The same launch as a node of `graph`, behind `predecessors`. CUDA copies the arguments.
-    cudaGraphNode_t add_node(const program& p, const program_task& t, cudaGraph_t graph, std::span<const cudaGraphNode_t> predecessors) const
+    cudaGraphNode_t add_node(const program& p, const program_task& t, cudaGraph_t graph, std::span<const cudaGraphNode_t> predecessors)
     {
         u64 nothing = 0;
         void* parameters[] = {image_.table[t.type].words ? const_cast<void*>(p.arguments(t)) : &nothing};
-        cudaKernelNodeParams node_parameters{};
-        node_parameters.func = const_cast<void*>(image_.cuda->plain_kernels[t.type]);
-        node_parameters.gridDim = dim3(t.blocks);
-        node_parameters.blockDim = dim3(image_.cuda->threads);
-        node_parameters.sharedMemBytes = image_.shared_bytes[t.type];
-        node_parameters.kernelParams = parameters;
+        cudaGraphNodeParams node_parameters{};
+        node_parameters.type = cudaGraphNodeTypeKernel;
+        node_parameters.kernel.func = const_cast<void*>(image_.cuda->plain_kernels[t.type]);
+        node_parameters.kernel.gridDim = dim3(t.blocks);
+        node_parameters.kernel.blockDim = dim3(image_.cuda->threads);
+        node_parameters.kernel.sharedMemBytes = image_.shared_bytes[t.type];
+        node_parameters.kernel.kernelParams = parameters;
+        edges_.resize(std::max(edges_.size(), predecessors.size()), edge_);
         cudaGraphNode_t node = nullptr;
-        check_cuda(cudaGraphAddKernelNode(&node, graph, predecessors.data(), predecessors.size(), &node_parameters),
-                   "cudaGraphAddKernelNode");
+        check_cuda(cudaGraphAddNode(&node, graph, predecessors.data(), edges_.data(), predecessors.size(), &node_parameters),
+                   "cudaGraphAddNode");
         return node;
     }
 
 private:
     kernel_image image_;
+    cudaGraphEdgeData edge_{}; ///< what an edge of a graph is; see the constructor
+    std::vector<cudaGraphEdgeData> edges_;
 };
 
 } // namespace slipstream::engines

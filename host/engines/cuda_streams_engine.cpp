@@ -3,11 +3,11 @@
 // An event is recorded behind those tasks only that some stream will wait for. A runtime that learns its tasks one by one would
 // have to record one behind every task; prepare() finds them by a pass over the program, which favours this engine.
 // The hazards themselves are found again in every run, inside the measured time, as the slipstream engine's are.
+#include "host/engines/cuda_gate.hpp"
 #include "host/engines/cuda_launcher.hpp"
 #include "host/engines/engine_factories.hpp"
 #include "host/engines/hazard_search.hpp"
 #include "host/engines/stream_assigner.hpp"
-#include <chrono>
 
 namespace slipstream::engines {
 namespace {
@@ -17,6 +17,7 @@ public:
     explicit cuda_streams_engine(u32 ordinal) : ordinal_(ordinal), streams_(ordinal, streams_in_pool), assigner_(streams_in_pool) {}
 
     std::string name() const override { return "streams"; }
+    bool takes(arrival_mode) const override { return true; }
 
     void prepare(const program& p) override
     {
@@ -36,10 +37,21 @@ public:
     {
         check_cuda(cudaSetDevice(static_cast<int>(ordinal_)), "cudaSetDevice");
         start_again();
+        return timed_launches(when(), gate_, streams_, [&](pacer& arriving) { launch_all(p, arriving); }, [&] {
+            for (const u32 s : assigner_.open_streams()) check_cuda(cudaStreamSynchronize(streams_[s]), "end of the run");
+        });
+    }
+
+private:
+    static constexpr u32 streams_in_pool = 32; ///< as many as there are hardware queues
+    static constexpr u32 no_event = ~0u;
+
+    void launch_all(const program& p, pacer& arriving)
+    {
         u32 next = 0;
-        const auto start = std::chrono::steady_clock::now();
         for (const program_task& t : p.tasks()) {
             const u32 number = next++;
+            arriving.await_next();
             const auto placed = assigner_.place(hazards_.next(p, t));
             const cudaStream_t stream = streams_[placed.stream];
             for (const u32 awaited : placed.waits)
@@ -47,16 +59,7 @@ public:
             launcher_->launch(p, t, stream);
             if (event_of_[number] != no_event) check_cuda(cudaEventRecord(events_[event_of_[number]], stream), "cudaEventRecord");
         }
-        const auto submitted = std::chrono::steady_clock::now();
-        for (const u32 s : assigner_.open_streams()) check_cuda(cudaStreamSynchronize(streams_[s]), "end of the run");
-        const auto end = std::chrono::steady_clock::now();
-        using microseconds = std::chrono::duration<double, std::micro>;
-        return {microseconds(end - start).count(), microseconds(submitted - start).count()};
     }
-
-private:
-    static constexpr u32 streams_in_pool = 32; ///< as many as there are hardware queues
-    static constexpr u32 no_event = ~0u;
 
     void start_again()
     {
@@ -66,6 +69,7 @@ private:
 
     u32 ordinal_;
     stream_pool streams_;
+    cuda_gate gate_{ordinal_};
     event_pool events_;
     std::unique_ptr<cuda_launcher> launcher_;
     hazard_search hazards_;

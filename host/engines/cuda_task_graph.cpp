@@ -3,7 +3,7 @@
 
 namespace slipstream::engines {
 
-cudaGraph_t cuda_graph_builder::build(const program& p)
+cudaGraph_t cuda_graph_builder::build(const program& p, pacer& arriving)
 {
     hazards_of_.start_again();
     reduction_.start_again();
@@ -14,6 +14,7 @@ cudaGraph_t cuda_graph_builder::build(const program& p)
     check_cuda(cudaGraphCreate(&raw, 0), "cudaGraphCreate");
     cuda_graph graph(raw); // goes when a node is refused
     for (const program_task& t : p.tasks()) {
+        arriving.await_next();
         const auto found = hazards_of_.next(p, t);
         const auto needed = reduction_.next(found);
         hazards_ += found.size();

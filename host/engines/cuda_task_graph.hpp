@@ -1,5 +1,6 @@
 // A CUDA graph of a program: one kernel node a task, one edge for each hazard that no path of others implies.
 #pragma once
+#include "host/engines/arrivals.hpp"
 #include "host/engines/cuda_launcher.hpp"
 #include "host/engines/edge_reduction.hpp"
 #include "host/engines/hazard_search.hpp"
@@ -13,7 +14,7 @@ public:
     cuda_graph_builder(u32 ordinal, const kernel_image& image) : launcher_(ordinal, image) {}
 
     /// A new graph; the caller owns it.
-    cudaGraph_t build(const program& p);
+    cudaGraph_t build(const program& p, pacer& arriving);
     /// Edges of the last graph, and how many the hazard search had found.
     u64 edges() const { return edges_; }
     u64 hazards() const { return hazards_; }

@@ -1,5 +1,6 @@
 // An engine runs a program and measures its makespan; see README.md of this folder for how each one does it.
 #pragma once
+#include "host/engines/arrivals.hpp"
 #include "host/engines/program.hpp"
 #include <memory>
 #include <slipstream/config.hpp>
@@ -44,12 +45,22 @@ class engine {
 public:
     virtual ~engine() = default;
     virtual std::string name() const = 0;
+    /// Whether this engine can run programs whose tasks arrive like that; README.md says why not.
+    virtual bool takes(arrival_mode mode) const { return mode == arrival_mode::back_to_back; }
+    /// How the tasks of the next program arrive; before prepare(). Throws config_error when the engine cannot.
+    void set_arrivals(arrivals when);
     /// Called once for a program before it is run; not timed.
     virtual void prepare(const program& p) = 0;
     /// Runs all tasks and returns when all are complete. Throws on a lost device.
     virtual run_result run(const program& p) = 0;
     /// The runtime behind the engine, for its flight log and launch count; null for engines without one, and before prepare().
     virtual runtime_base* runtime() { return nullptr; }
+
+protected:
+    const arrivals& when() const { return when_; }
+
+private:
+    arrivals when_;
 };
 
 /// Engines of a device, in the order of reports; README.md lists them.

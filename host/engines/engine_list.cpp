@@ -40,6 +40,12 @@ std::vector<std::string> engine_names(bool cuda)
     return {"serial", "slipstream", "slipstream-hostdep"};
 }
 
+void engine::set_arrivals(arrivals when)
+{
+    if (!takes(when.mode)) throw config_error("the " + name() + " engine takes no " + name_of(when.mode) + " tasks: leave it out");
+    when_ = std::move(when);
+}
+
 std::unique_ptr<engine> make_engine(const std::string& name, const config& configuration, const device_memory& device,
                                     const kernel_image& image)
 {

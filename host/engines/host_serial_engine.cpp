@@ -1,7 +1,6 @@
 // serial on the host: block after block, task after task, in program order.
 #include "host/engines/engine_factories.hpp"
 #include <algorithm>
-#include <chrono>
 
 namespace slipstream::engines {
 namespace {
@@ -9,6 +8,7 @@ namespace {
 class host_serial_engine final : public engine {
 public:
     std::string name() const override { return "serial"; }
+    bool takes(arrival_mode mode) const override { return mode != arrival_mode::preloaded; }
 
     void prepare(const program& p) override
     {
@@ -19,14 +19,17 @@ public:
 
     run_result run(const program& p) override
     {
-        const auto start = std::chrono::steady_clock::now();
-        for (const program_task& t : p.tasks())
+        const stopwatch watch;
+        pacer arriving(when(), watch);
+        for (const program_task& t : p.tasks()) {
+            arriving.await_next();
             for (u32 b = 0; b < t.blocks; ++b) {
                 host_block block(b, t.blocks, shared_.data(), shared_.size() * sizeof(std::max_align_t));
                 p.image().host_bodies[t.type](p.arguments(t), block);
             }
-        const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
-        return {took.count(), took.count()};
+        }
+        const double us = watch.total_us();
+        return {us, us};
     }
 
 private:

@@ -15,6 +15,7 @@ void runtime_engine::prepare(const program& p)
 {
     runtime_.reset(); // before the new one takes its memory
     config c = config_;
+    if (when().mode == arrival_mode::preloaded) c.ring_slots = std::max(c.ring_slots, slots_of(p));
     c.handles_max = std::max(c.handles_max, static_cast<u32>(p.registrations().size()));
     runtime_ = std::make_unique<runtime_base>(c, image_);
     runtime_->pause();
@@ -24,15 +25,23 @@ void runtime_engine::prepare(const program& p)
 
 run_result runtime_engine::run(const program& p)
 {
-    runtime_->resume();
-    // A marker brings the kernel onto the device: launching it is start-up, not part of the program.
-    submit_options first;
-    first.order = ordering::no_access;
-    (void)runtime_->wait(runtime_->submit_bytes(image_.types - 1, nullptr, first));
+    const bool preloaded = when().mode == arrival_mode::preloaded;
+    if (!preloaded) {
+        runtime_->resume();
+        // A marker brings the kernel onto the device: launching it is start-up, not part of the program.
+        submit_options first;
+        first.order = ordering::no_access;
+        (void)runtime_->wait(runtime_->submit_bytes(image_.types - 1, nullptr, first));
+    }
 
-    const stopwatch watch;
-    submit_all(p);
+    stopwatch watch;
+    pacer arriving(when(), watch);
+    submit_all(p, arriving);
     const double submit_us = watch.total_us();
+    if (preloaded) { // as a graph's launch is part of its replay, the kernel's launch is part of this
+        watch = {};
+        runtime_->resume();
+    }
     runtime_->wait_all();
     run_result result{watch.total_us(), submit_us};
     runtime_->pause(); // nobody else's launch waits for our kernel between two runs
@@ -45,6 +54,24 @@ run_result runtime_engine::run(const program& p)
                         + std::to_string(status.code));
     tell(result);
     return result;
+}
+
+/// Ring slots that hold the whole program: an upper bound.
+u32 runtime_engine::slots_of(const program& p) const
+{
+    u64 slots = 0;
+    for (const program_task& t : p.tasks()) {
+        const abi::task_type& layout = image_.table[t.type];
+        const u64 entries = u64{layout.members} + t.access_count + t.after_count; // at most two chunks each, see abi/message.hpp
+        const u64 chunks = 1 + (layout.words + 2) / abi::chunk_payload_words + 2 * entries;
+        slots += (chunks + abi::slot_chunks - 1) / abi::slot_chunks;
+    }
+    u64 rounded = 4;
+    while (rounded < slots) rounded *= 2;
+    if (rounded > ring_slots_most)
+        throw config_error("preloaded: " + std::to_string(p.tasks().size()) + " tasks need " + std::to_string(rounded)
+                           + " ring slots; use a smaller program or another mode");
+    return static_cast<u32>(rounded);
 }
 
 void runtime_engine::translate(const program& p)

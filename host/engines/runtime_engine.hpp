@@ -16,7 +16,7 @@ public:
 
 protected:
     /// Submits all tasks in program order and puts their handles into handles_.
-    virtual void submit_all(const program& p) = 0;
+    virtual void submit_all(const program& p, pacer& arriving) = 0;
     /// Adds to the result what the engine has to tell of the run.
     virtual void tell(run_result&) {}
 
@@ -36,6 +36,8 @@ protected:
     std::vector<task_handle> handles_; ///< of the tasks of this run, by number
 
 private:
+    static constexpr u32 ring_slots_most = 1u << 20; ///< 64 MiB of pinned memory
+    u32 slots_of(const program& p) const;
     void translate(const program& p);
 
     std::string name_;

@@ -11,12 +11,15 @@ public:
     {
     }
 
+    bool takes(arrival_mode) const override { return true; }
+
 private:
-    void submit_all(const program& p) override
+    void submit_all(const program& p, pacer& arriving) override
     {
         const std::span<const program_task> tasks = p.tasks();
         for (std::size_t i = 0; i < tasks.size(); ++i) {
             const program_task& t = tasks[i];
+            arriving.await_next();
             after_.clear();
             for (const u32 predecessor : p.after(t)) after_.push_back(handles_[predecessor]);
             submit_options options;

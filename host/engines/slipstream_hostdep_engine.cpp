@@ -22,10 +22,13 @@ public:
     {
     }
 
+    /// Its host must see completions in order to go on.
+    bool takes(arrival_mode mode) const override { return mode != arrival_mode::preloaded; }
+
 private:
     static constexpr u32 refresh_every = 32;
 
-    void submit_all(const program& p) override
+    void submit_all(const program& p, pacer& arriving) override
     {
         hazards_.start_again();
         reduction_.start_again();
@@ -34,6 +37,7 @@ private:
         const std::span<const program_task> tasks = p.tasks();
         for (u32 i = 0; i < tasks.size(); ++i) {
             const program_task& t = tasks[i];
+            arriving.await_next();
             if (i % refresh_every == 0) refresh(i);
             while (i - oldest_ >= list_max_) {
                 ++stalls_;

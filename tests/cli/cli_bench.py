@@ -94,8 +94,9 @@ class BadUsage(CliTest):
             self.refused("bench", "chain", "--device", "host", flag, value, names=(flag,))
         self.refused("bench", "chain", "--tasks", "many", names=("--tasks",))
 
-    def test_floors_need_a_gpu(self):
-        self.refused("bench", "floors", "--device", "host", names=("floors", "--device"))
+    def test_floors_and_guard_need_a_gpu(self):
+        for name in ("floors", "guard"):
+            self.refused("bench", name, "--device", "host", names=(name, "--device"))
 
     def test_unknown_devices_and_files_are_refused(self):
         self.refused("bench", "chain", "--device", "tpu", names=("tpu",))

@@ -72,6 +72,27 @@ class Replay(CliTest):
             result, _ = self.json_of("replay", kineto, "--et", et, "--device", "host", "--repeat", 1, "--engine", wanted)
             self.assertEqual([run["engine"] for run in result["runs"]], engines)
 
+    def test_a_paced_replay_takes_as_long_as_the_recorded_host(self):
+        kineto, et = self.pair()
+        result, done = self.json_of("replay", kineto, "--et", et, "--device", "host", "--repeat", 2, "--mode", "paced")
+        self.assertEqual(result["mode"], "paced")
+        self.assertGreater(result["last_arrival_us"], 0)
+        for run in result["runs"]:
+            self.assertIs(run["verified"], True)
+            self.assertGreaterEqual(run["makespan_us"]["p10"], result["last_arrival_us"])
+            self.assertGreaterEqual(run["after_last_arrival_us"]["p10"], 0)
+        self.assertIn("as recorded", done.stderr)
+
+    def test_a_preloaded_replay_leaves_out_who_cannot(self):
+        kineto, et = self.pair()
+        result, done = self.json_of("replay", kineto, "--et", et, "--device", "host", "--repeat", 2, "--mode", "preloaded")
+        self.assertEqual([run["engine"] for run in result["runs"]], ["slipstream"])
+        self.assertIs(result["runs"][0]["verified"], True)
+        self.assertIn("serial takes no preloaded tasks", done.stderr)
+        self.refused("replay", kineto, "--device", "host", "--mode", "preloaded", "--engine", "serial", names=("serial", "preloaded"))
+        self.refused("replay", kineto, "--mode", "soon", names=("--mode soon", "paced"))
+        self.refused("replay", "--et", et, "--device", "host", "--mode", "paced", names=("paced", "Kineto"))
+
     def test_the_tables_go_to_stdout_unless_the_json_does(self):
         kineto, et = self.pair()
         done = self.run_cli("replay", kineto, "--et", et, "--device", "host", "--repeat", 1)

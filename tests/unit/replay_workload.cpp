@@ -164,11 +164,12 @@ TEST_CASE("a replay says what it assumes", "[replay]")
     CHECK_FALSE(load.solo().measured);
 }
 
-TEST_CASE("a trace without tasks and an unknown mode are refused", "[replay]")
+TEST_CASE("a trace without tasks is refused, and a paced one without times", "[replay]")
 {
     const auto device = engines::open_device("host");
     CHECK_THROWS_AS(replay(*device, trace::recorded_trace{}, {}), config_error);
-    replay_options paced;
-    paced.mode = replay_mode::paced;
-    CHECK_THROWS_AS(replay(*device, made_up(1, 4), paced), config_error);
+    trace::recorded_trace timeless = made_up(1, 4);
+    timeless.durations_known = false;
+    CHECK_THROWS_AS(arrivals_of(timeless, engines::arrival_mode::paced), config_error);
+    CHECK(arrivals_of(timeless, engines::arrival_mode::preloaded).at_us.empty());
 }

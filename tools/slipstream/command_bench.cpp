@@ -1,4 +1,5 @@
 // slipstream bench: what tasks cost, beside what the hardware and CUDA need for the same.
+#include "tools/slipstream/bench/guard/guard.hpp"
 #include "tools/slipstream/bench/report.hpp"
 #include "tools/slipstream/bench/targets.hpp"
 #include "tools/slipstream/bench/time_limit.hpp"
@@ -12,11 +13,11 @@ namespace {
 
 constexpr std::chrono::seconds time_allowed{8 * 60};
 
-// Null for floors and targets, which run no tasks or those of several benchmarks.
+// Null for floors, guard and targets, which run no tasks of this engine or those of several benchmarks.
 const bench::benchmark* find_benchmark(const std::string& name)
 {
-    if (name == "floors" || name == "targets") return nullptr;
-    std::string known = "floors, ";
+    if (name == "floors" || name == "guard" || name == "targets") return nullptr;
+    std::string known = "floors, guard, ";
     for (const auto& b : bench::all_benchmarks()) {
         if (b.name == name) return &b;
         known += b.name + ", ";
@@ -44,7 +45,7 @@ std::vector<bench::figure> measure_floors(bench::floor_book& floors)
 
 // One command in progress: measures, prints, writes.
 int measure_and_report(const options& o, const bench::benchmark* chosen, const report_target& target, const environment& e,
-                       const bench::bench_setup& setup)
+                       engines::device_memory& device, const bench::bench_setup& setup)
 {
     std::FILE* const to = target.tables();
     rapidjson::StringBuffer text;
@@ -56,13 +57,20 @@ int measure_and_report(const options& o, const bench::benchmark* chosen, const r
         std::fprintf(to, "bench %s: %s\n%s, window %u, ring %u, commit %s:\n", o.benchmark.c_str(), what, e.device.c_str(),
                      o.window, o.ring, e.commit.c_str());
     };
-    if (o.benchmark == "targets") {
+    const auto list_targets = [&](const char* what, const std::vector<bench::target>& targets) {
+        head(what);
+        bench::print_targets(to, targets);
+        bench::write_targets(w, targets);
+    };
+    if (o.benchmark == "guard") {
+        const std::vector<bench::target> rows = bench::measure_guard(device, o.repeat, o.slow_streams);
+        good = std::all_of(rows.begin(), rows.end(), [](const bench::target& t) { return t.outcome == bench::verdict::met; });
+        list_targets("engines against hand-written CUDA", rows);
+    } else if (o.benchmark == "targets") {
         const std::vector<bench::target> targets = bench::measure_targets(setup, e.is_cuda);
         good =
             std::all_of(targets.begin(), targets.end(), [](const bench::target& t) { return !t.measured || t.measured->verified; });
-        head("what was wanted, what came out");
-        bench::print_targets(to, targets);
-        bench::write_targets(w, targets);
+        list_targets("what was wanted, what came out", targets);
     } else {
         const std::vector<bench::figure> figures = chosen != nullptr ? chosen->run(setup) : measure_floors(setup.floors);
         good = all_good(figures);
@@ -84,8 +92,8 @@ int run_bench(const options& o)
     const report_target target(o);
     const bench::benchmark* const chosen = find_benchmark(o.benchmark);
     const auto device = open_named_device(o.device);
-    if (o.benchmark == "floors" && !device->is_cuda())
-        throw usage_error("bench floors: measures a GPU, and the device is the host; use --device cuda on a machine with one (see "
+    if ((o.benchmark == "floors" || o.benchmark == "guard") && !device->is_cuda())
+        throw usage_error("bench " + o.benchmark + ": measures a GPU, and the device is the host; use --device cuda on a machine with one (see "
                           "'slipstream devices')");
     const environment e = describe_environment(o, device->name(), device->is_cuda());
     // A benchmark of one figure may be given hours (--seconds); these two are bounded.
@@ -93,7 +101,7 @@ int run_bench(const options& o)
     if (chosen == nullptr) limit = std::make_unique<bench::time_limit>("bench " + o.benchmark, time_allowed);
     bench::floor_book floors(device->is_cuda() ? bench::all_floors(device->ordinal()) : std::vector<bench::floor_entry>{},
                              o.repeat);
-    return measure_and_report(o, chosen, target, e,
+    return measure_and_report(o, chosen, target, e, *device,
                               {engine_configuration(o, *device), {o.repeat, o.tasks, o.seconds}, o.lose_a_task, o.width, floors});
 }
 

@@ -7,10 +7,26 @@
 #include "tools/slipstream/text_table.hpp"
 #include "tools/slipstream/trace_report.hpp"
 #include "workloads/replay/replay.hpp"
+#include <algorithm>
 #include <optional>
 
 namespace slipstream::cli {
 namespace {
+
+engines::arrival_mode mode_of(const std::string& name)
+{
+    using enum engines::arrival_mode;
+    for (const auto mode : {back_to_back, preloaded, paced})
+        if (name == engines::name_of(mode)) return mode;
+    throw usage_error("--mode " + name + ": unknown; use back-to-back, preloaded or paced");
+}
+
+// What a paced run is about: how far the engine is behind its last task.
+void note_delays(std::vector<engine_runs>& runs, double last_arrival_us)
+{
+    for (auto& r : runs)
+        for (const double us : r.makespan_us) r.phases["after_last_arrival_us"].push_back(us - last_arrival_us);
+}
 
 void print_solo(std::FILE* to, const workloads::solo_times& s)
 {
@@ -61,6 +77,7 @@ int run_replay(const options& o)
 {
     if (o.kineto.empty() && o.et.empty())
         throw usage_error("replay: no trace given; name a Kineto file, an execution trace with --et, or both");
+    const engines::arrival_mode mode = mode_of(o.mode);
     const report_target target(o);
     std::FILE* const to = target.tables();
 
@@ -76,6 +93,7 @@ int run_replay(const options& o)
     }
 
     const trace::recorded_trace recorded = trace::import_trace(o.kineto, o.et);
+    const engines::arrivals when = workloads::arrivals_of(recorded, mode);
     const trace::hazard_analysis analysis = trace::analyze(recorded);
     print_trace(to, o, recorded, analysis);
 
@@ -101,9 +119,15 @@ int run_replay(const options& o)
         for (const auto& note : work->notes()) std::fprintf(to, "  replay        %s\n", note.c_str());
         print_solo(to, work->solo());
 
-        const std::vector<engine_runs> runs = compare(*work, names, o, *device);
-        std::fprintf(to, "\nBack-to-back on %s, window %u, ring %u, %u runs each, commit %s:\n", e.device.c_str(), o.window, o.ring, o.repeat,
-                     e.commit.c_str());
+        std::vector<engine_runs> runs = compare(*work, names, o, *device, when);
+        if (!when.at_us.empty()) note_delays(runs, when.at_us.back());
+        std::fprintf(to, "\nReplay %s on %s, window %u, ring %u, %u runs each, commit %s:\n", o.mode.c_str(), e.device.c_str(), o.window,
+                     o.ring, o.repeat, e.commit.c_str());
+        if (!when.at_us.empty())
+            std::fprintf(to, "  tasks arrive over %s us, as recorded (profiling slows the host that was recorded)\n", microseconds(when.at_us.back()).c_str());
+        for (const auto& name : names)
+            if (std::none_of(runs.begin(), runs.end(), [&](const engine_runs& r) { return r.engine == name; }))
+                std::fprintf(to, "  %s takes no %s tasks and is left out\n", name.c_str(), o.mode.c_str());
         print_rows(to, rows_of(runs));
         print_phases(to, runs);
         print_troubles(to, runs);
@@ -112,7 +136,8 @@ int run_replay(const options& o)
             std::fprintf(to, "\nThis was a correctness run on the host device: its times are NOT GPU times.\n");
             if (const auto committed = find_committed_result(o.kineto.empty() ? o.et : o.kineto)) print_committed_result(to, *committed);
         }
-        field(w, "mode", "back_to_back");
+        field(w, "mode", o.mode);
+        if (!when.at_us.empty()) field(w, "last_arrival_us", when.at_us.back());
         write_solo(w, work->solo());
         w.Key("replay_notes");
         w.StartArray();

@@ -58,19 +58,23 @@ config engine_configuration(const options& o, const engines::device_memory& devi
 }
 
 std::vector<engine_runs> compare(workloads::workload& work, const std::vector<std::string>& names, const options& o,
-                                 engines::device_memory& device)
+                                 engines::device_memory& device, const engines::arrivals& when)
 {
     const engines::program& program = work.program();
-    std::vector<engine_runs> out(names.size());
-    std::vector<std::unique_ptr<engines::engine>> made(names.size());
+    std::vector<engine_runs> out;
+    std::vector<std::unique_ptr<engines::engine>> made;
     const config configuration = engine_configuration(o, device);
-    for (std::size_t i = 0; i < names.size(); ++i) {
-        out[i].engine = names[i];
-        made[i] = engines::make_engine(names[i], configuration, device, program.image());
-        made[i]->prepare(program);
+    for (const std::string& name : names) {
+        auto one = engines::make_engine(name, configuration, device, program.image());
+        if (!one->takes(when.mode) && o.engine == "all") continue;
+        one->set_arrivals(when);
+        one->prepare(program);
+        out.push_back({});
+        out.back().engine = name;
+        made.push_back(std::move(one));
     }
     progress_bar bar("running " + work.name());
-    const double total = static_cast<double>(o.repeat) * static_cast<double>(names.size());
+    const double total = static_cast<double>(o.repeat) * static_cast<double>(made.size());
     double done = 0;
     bool lost = false;
     const auto trouble = [](engine_runs& r, const std::string& what) {
@@ -78,7 +82,7 @@ std::vector<engine_runs> compare(workloads::workload& work, const std::vector<st
         if (r.trouble.empty()) r.trouble = what;
     };
     for (u32 repetition = 0; repetition < o.repeat && !lost; ++repetition) {
-        for (std::size_t i = 0; i < names.size() && !lost; ++i) {
+        for (std::size_t i = 0; i < made.size() && !lost; ++i) {
             if (!made[i]) continue;
             try {
                 work.reset();

@@ -39,12 +39,13 @@ void add_engine_flags(CLI::App& app, options& o)
 
 void add_bench_flags(CLI::App& app, options& o)
 {
-    app.add_option("BENCHMARK", o.benchmark, "floors, chain, fan, throughput, echo, blocks, window, submit or targets");
+    app.add_option("BENCHMARK", o.benchmark, "floors, chain, fan, throughput, echo, blocks, window, submit, guard or targets");
     add_engine_flags(app, o);
     app.add_option("--tasks", o.tasks, "tasks of a run; a slope is taken to a run of twice as many (default: what --seconds allow)");
     app.add_option("--seconds", o.seconds, "measuring time of one figure, when --tasks is not given")->capture_default_str();
     app.add_option("--width", o.width, "fan: readers between producer and joiner")->capture_default_str();
     app.add_flag("--lose-a-task", o.lose_a_task, "leave out one task of every run (for tests: must not verify)")->group("");
+    app.add_flag("--slow-streams", o.slow_streams, "guard: a further launch for every task of streams (for tests: must fail)")->group("");
 }
 
 void add_common_flags(CLI::App& app, options& o)
@@ -89,6 +90,8 @@ int parse_and_run(int argc, char** argv)
     CLI::App* replay = app.add_subcommand("replay", "run a recorded PyTorch trace on every engine and compare");
     replay->add_option("KINETO", o.kineto, "Kineto (torch.profiler) trace, .json or .json.gz");
     replay->add_option("--et", o.et, "execution trace of the same run: data dependencies instead of stream order");
+    replay->add_option("--mode", o.mode, "when tasks arrive: back-to-back, preloaded (all before the clock starts) or paced (as recorded)")
+        ->capture_default_str();
     add_common_flags(*replay, o);
 
     CLI::App* run = app.add_subcommand("run", "run a built-in workload on every engine and compare");

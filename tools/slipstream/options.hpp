@@ -20,6 +20,7 @@ struct options {
     std::string break_kind; ///< hidden, for tests: RAW, WAR or WAW
 
     std::string kineto, et;                ///< replay
+    std::string mode = "back-to-back";     ///< replay: or preloaded, paced
     std::string workload;                  ///< run
     std::vector<std::string> parameters;   ///< run: NAME=VALUE
     bool list = false;                     ///< run
@@ -28,6 +29,7 @@ struct options {
     double seconds = 2;                    ///< bench: measuring time of one figure
     u32 width = 8;                         ///< bench fan: readers
     bool lose_a_task = false;              ///< bench; hidden, for tests
+    bool slow_streams = false;             ///< bench guard; hidden, for tests
 
     std::string command_line; ///< for reports
 };

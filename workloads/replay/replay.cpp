@@ -318,10 +318,19 @@ void replay::state::describe(const trace::recorded_trace& recorded)
         notes.push_back(count_of(without_ranges, "task") + " without known ranges keep their place in their stream");
 }
 
+engines::arrivals arrivals_of(const trace::recorded_trace& recorded, engines::arrival_mode mode)
+{
+    engines::arrivals out{mode};
+    if (mode != engines::arrival_mode::paced) return out;
+    if (!recorded.durations_known)
+        throw config_error("paced replay needs recorded times: an execution trace alone has none, give the Kineto trace of the same run");
+    for (const trace::recorded_task& t : recorded.tasks) out.at_us.push_back(t.submit_us - recorded.tasks.front().submit_us);
+    return out;
+}
+
 replay::replay(engines::device_memory& device, const trace::recorded_trace& recorded, const replay_options& options)
     : state_(std::make_unique<state>())
 {
-    if (options.mode != replay_mode::back_to_back) throw config_error("replay: only back-to-back replay exists so far");
     if (recorded.tasks.empty()) throw config_error("replay: the trace holds no GPU task; record one that does");
     state& s = *state_;
     s.device = &device;

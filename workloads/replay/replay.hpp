@@ -8,15 +8,7 @@
 
 namespace slipstream::workloads {
 
-/// How tasks arrive at the engine.
-enum class replay_mode {
-    back_to_back, ///< as fast as the host can submit: the only mode so far
-    preloaded,    ///< everything submitted before the device starts
-    paced,        ///< at the recorded times: the only mode that supports an end-to-end claim
-};
-
 struct replay_options {
-    replay_mode mode = replay_mode::back_to_back;
     std::string break_kind;  ///< "RAW", "WAR" or "WAW": leave out one such edge, so that the result cannot verify
     config resident;         ///< of the slipstream engine, for the resident solo times
     std::function<void(double done, double total)> progress; ///< of the calibration; may be empty
@@ -42,6 +34,10 @@ struct solo_times {
     double recorded_us = 0, launched_us = 0, resident_us = 0;
     std::vector<solo_class> classes;
 };
+
+/// When the tasks of a replay arrive. Paced: at the recorded times of their launch calls, from the first one on. Throws config_error
+/// when the trace has none.
+engines::arrivals arrivals_of(const trace::recorded_trace& recorded, engines::arrival_mode mode);
 
 class replay final : public workload {
 public:

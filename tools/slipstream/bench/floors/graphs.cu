@@ -1,5 +1,6 @@
 // CUDA alternatives with a graph, which must be known beforehand: replay of several shapes, and what building one costs.
 #include "tools/slipstream/bench/floors/body_kernels.cuh"
+#include "tools/slipstream/bench/floors/early_kernels.cuh"
 #include "tools/slipstream/bench/floors/floor_groups.hpp"
 #include "tools/slipstream/bench/floors/floor_names.hpp"
 #include "tools/slipstream/bench/floors/kernel_graph.cuh"
@@ -68,16 +69,6 @@ graph_shape fan_shape(u32 width)
                 }
             },
             [=](u32 count) { return fan_result(width, count); }};
-}
-
-__global__ void __launch_bounds__(floor_threads) early_step_kernel(u32* data, u32 words, u32 number)
-{
-#if __CUDA_ARCH__ >= 900
-    cudaTriggerProgrammaticLaunchCompletion(); // the next one may take its place at once ...
-    cudaGridDependencySynchronize();           // ... and waits here until this one's writes are visible
-#endif
-    floor_block block;
-    step_words(block, data, words, number);
 }
 
 graph_shape early_chain_shape(u32 bytes)

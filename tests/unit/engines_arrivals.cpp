@@ -1,0 +1,80 @@
+// How tasks arrive: paced ones not before their time, preloaded ones before the clock starts.
+#include "trace_catch.hpp"
+
+#include <slipstream/engines.hpp>
+
+using namespace slipstream;
+using namespace slipstream::engines;
+
+namespace {
+
+/// y = 3 y + number: not commutative, so that order shows.
+struct arriving_step {
+    inout<u32> y;
+    u32 number;
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
+    {
+        if (block.global_rank() == 0) y[0] = 3 * y[0] + number;
+    }
+};
+
+struct arriving {
+    std::unique_ptr<device_memory> device = open_device("host");
+    u32* y = static_cast<u32*>(device->take(4));
+    typed_program<arriving_step> program;
+    u32 wanted = 0;
+
+    explicit arriving(u32 tasks)
+    {
+        for (u32 i = 1; i <= tasks; ++i) {
+            program.add(arriving_step{{y, 1}, i});
+            wanted = 3 * wanted + i;
+        }
+    }
+    run_result run(const std::string& name, arrivals when, const config& configuration = {})
+    {
+        const auto e = make_engine(name, configuration, *device, program.image());
+        e->set_arrivals(std::move(when));
+        e->prepare(program);
+        device->fill(y, 0, 4);
+        return e->run(program);
+    }
+};
+
+} // namespace
+
+TEST_CASE("paced tasks do not start before they arrive", "[engines][arrivals]")
+{
+    arriving test(20);
+    arrivals when{arrival_mode::paced};
+    for (u32 i = 0; i < 20; ++i) when.at_us.push_back(500.0 * i);
+    for (const std::string& name : engine_names(false)) {
+        const run_result r = test.run(name, when);
+        CHECK(r.submit_us >= 500.0 * 19);
+        CHECK(r.makespan_us >= r.submit_us);
+        CHECK(*test.y == test.wanted);
+    }
+}
+
+TEST_CASE("preloaded tasks are all in the ring before the kernel comes, however small a ring was asked for", "[engines][arrivals]")
+{
+    arriving test(300);
+    config small;
+    small.ring_slots = 4;
+    small.window = 16;
+    small.rings = 1;
+    const run_result r = test.run("slipstream", {arrival_mode::preloaded}, small);
+    CHECK(r.makespan_us > 0);
+    CHECK(*test.y == test.wanted);
+}
+
+TEST_CASE("engines refuse arrivals that make no sense for them, by name", "[engines][arrivals]")
+{
+    arriving test(1);
+    for (const std::string& name : {"serial", "slipstream-hostdep"}) {
+        const auto e = make_engine(name, {}, *test.device, test.program.image());
+        CHECK_FALSE(e->takes(arrival_mode::preloaded));
+        CHECK(e->takes(arrival_mode::paced));
+        CHECK_THROWS_AS(e->set_arrivals({arrival_mode::preloaded}), config_error);
+    }
+}
