@@ -1,7 +1,7 @@
 // serial on the GPU: one stream, program order.
 #include "host/engines/cuda_launcher.hpp"
 #include "host/engines/engine_factories.hpp"
-#include <chrono>
+#include "host/engines/run_clock.hpp"
 
 namespace slipstream::engines {
 namespace {
@@ -18,13 +18,11 @@ public:
     {
         check_cuda(cudaSetDevice(static_cast<int>(ordinal_)), "cudaSetDevice");
         const cudaStream_t stream = streams_[0];
-        const auto start = std::chrono::steady_clock::now();
+        const run_clock clock;
         for (const program_task& t : p.tasks()) launcher_->launch(p, t, stream);
-        const auto submitted = std::chrono::steady_clock::now();
+        const double submit_us = clock.total_us();
         check_cuda(cudaStreamSynchronize(stream), "end of the run");
-        const auto end = std::chrono::steady_clock::now();
-        using microseconds = std::chrono::duration<double, std::micro>;
-        return {microseconds(end - start).count(), microseconds(submitted - start).count()};
+        return clock.stop(submit_us);
     }
 
 private:

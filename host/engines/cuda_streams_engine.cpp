@@ -6,8 +6,8 @@
 #include "host/engines/cuda_launcher.hpp"
 #include "host/engines/engine_factories.hpp"
 #include "host/engines/hazard_search.hpp"
+#include "host/engines/run_clock.hpp"
 #include "host/engines/stream_assigner.hpp"
-#include <chrono>
 
 namespace slipstream::engines {
 namespace {
@@ -37,7 +37,7 @@ public:
         check_cuda(cudaSetDevice(static_cast<int>(ordinal_)), "cudaSetDevice");
         start_again();
         u32 next = 0;
-        const auto start = std::chrono::steady_clock::now();
+        const run_clock clock;
         for (const program_task& t : p.tasks()) {
             const u32 number = next++;
             const auto placed = assigner_.place(hazards_.next(p, t));
@@ -47,11 +47,9 @@ public:
             launcher_->launch(p, t, stream);
             if (event_of_[number] != no_event) check_cuda(cudaEventRecord(events_[event_of_[number]], stream), "cudaEventRecord");
         }
-        const auto submitted = std::chrono::steady_clock::now();
+        const double submit_us = clock.total_us();
         for (const u32 s : assigner_.open_streams()) check_cuda(cudaStreamSynchronize(streams_[s]), "end of the run");
-        const auto end = std::chrono::steady_clock::now();
-        using microseconds = std::chrono::duration<double, std::micro>;
-        return {microseconds(end - start).count(), microseconds(submitted - start).count()};
+        return clock.stop(submit_us);
     }
 
 private:

@@ -1,7 +1,7 @@
 // serial on the host: block after block, task after task, in program order.
 #include "host/engines/engine_factories.hpp"
+#include "host/engines/run_clock.hpp"
 #include <algorithm>
-#include <chrono>
 
 namespace slipstream::engines {
 namespace {
@@ -19,14 +19,13 @@ public:
 
     run_result run(const program& p) override
     {
-        const auto start = std::chrono::steady_clock::now();
+        const run_clock clock;
         for (const program_task& t : p.tasks())
             for (u32 b = 0; b < t.blocks; ++b) {
                 host_block block(b, t.blocks, shared_.data(), shared_.size() * sizeof(std::max_align_t));
                 p.image().host_bodies[t.type](p.arguments(t), block);
             }
-        const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
-        return {took.count(), took.count()};
+        return clock.stop(clock.total_us());
     }
 
 private:

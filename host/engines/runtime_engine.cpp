@@ -1,6 +1,6 @@
 // Runs a program's tasks on a runtime: start, clock, end and errors are the same for all of them.
 #include "host/engines/runtime_engine.hpp"
-#include "host/engines/stopwatch.hpp"
+#include "host/engines/run_clock.hpp"
 #include <algorithm>
 
 namespace slipstream::engines {
@@ -30,11 +30,11 @@ run_result runtime_engine::run(const program& p)
     first.order = ordering::no_access;
     (void)runtime_->wait(runtime_->submit_bytes(image_.types - 1, nullptr, first));
 
-    const stopwatch watch;
+    const run_clock clock;
     submit_all(p);
-    const double submit_us = watch.total_us();
+    const double submit_us = clock.total_us();
     runtime_->wait_all();
-    run_result result{watch.total_us(), submit_us};
+    run_result result = clock.stop(submit_us);
     runtime_->pause(); // nobody else's launch waits for our kernel between two runs
 
     const std::span<const program_task> tasks = p.tasks();
@@ -45,6 +45,12 @@ run_result runtime_engine::run(const program& p)
                         + std::to_string(status.code));
     tell(result);
     return result;
+}
+
+double runtime_engine::scheduling_sms()
+{
+    // A control block has a worker's place on its SM.
+    return runtime_->on_cuda() ? static_cast<double>(runtime_->control_blocks()) / runtime_->configuration().workers_per_sm : 0;
 }
 
 void runtime_engine::translate(const program& p)
