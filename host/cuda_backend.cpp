@@ -46,7 +46,8 @@ public:
 
     std::string name() const override { return "cuda:" + std::to_string(device_) + " (" + properties_.name + ")"; }
     bool is_cuda() const override { return true; }
-    u32 workers() const override { return blocks_ - 1; }
+    u32 workers() const override { return blocks_ - control_blocks(); }
+    u32 control_blocks() const override { return 1; }
 
     void* take_pinned(std::size_t bytes) override
     {

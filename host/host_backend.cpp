@@ -35,6 +35,7 @@ public:
     std::string name() const override { return "host"; }
     bool is_cuda() const override { return false; }
     u32 workers() const override { return workers_; }
+    u32 control_blocks() const override { return 1; }
 
     void* take_pinned(std::size_t bytes) override { return take(bytes); }
     void* take_device(std::size_t bytes) override { return take(bytes); }

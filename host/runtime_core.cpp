@@ -829,6 +829,7 @@ void runtime_base::download(void* to, const void* from, u64 bytes) { core_->down
 std::string runtime_base::device_name() const { return core_->device().name(); }
 bool runtime_base::on_cuda() const { return core_->device().is_cuda(); }
 u32 runtime_base::workers() const { return core_->device().workers(); }
+u32 runtime_base::control_blocks() const { return core_->device().control_blocks(); }
 const config& runtime_base::configuration() const { return core_->configuration(); }
 u64 runtime_base::launches() const { return core_->launches(); }
 std::vector<flight_entry> runtime_base::flight_log() { return core_->flight_log(); }

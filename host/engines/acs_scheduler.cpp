@@ -1,7 +1,7 @@
 // Threads that poll the window while a run is on, and sleep between runs.
 #include "host/engines/acs_scheduler.hpp"
 #include "host/engines/declared_accesses.hpp"
-#include "host/engines/stopwatch.hpp"
+#include "host/engines/run_clock.hpp"
 
 namespace slipstream::engines {
 
@@ -39,9 +39,9 @@ run_result acs_scheduler::run(const program& p, const arrivals& when)
         changed_.wait(lock, [&] { return entered_ == threads_.size(); });
     }
 
-    const stopwatch watch;
-    pacer arriving(when, watch);
-    double submit_us = 0, makespan_us = 0;
+    const run_clock clock;
+    pacer arriving(when, clock.watch());
+    run_result result;
     {
         // However this block is left, the threads go idle. Relaxed: what a run leaves is looked at when all of them are.
         const struct at_end {
@@ -59,15 +59,15 @@ run_result acs_scheduler::run(const program& p, const arrivals& when)
             window_.insert(i, accesses_, whole, p.after(tasks[i])); // only this thread fills it
             note_window();
         }
-        submit_us = watch.total_us();
+        const double submit_us = clock.total_us();
         while (completed_.load(std::memory_order_acquire) < tasks.size() && on()) std::this_thread::yield();
-        makespan_us = watch.total_us();
+        result = clock.stop(submit_us);
     }
 
     std::unique_lock lock(run_mutex_);
     changed_.wait(lock, [&] { return idle_ == threads_.size(); });
     if (failure_) std::rethrow_exception(failure_);
-    return {makespan_us, submit_us};
+    return result;
 }
 
 /// Brings the hints up to date; under window_mutex_, or while all threads are idle.

@@ -1,7 +1,7 @@
 // Keeps what is launched to streams from starting until all of it is there.
 #pragma once
 #include "host/engines/cuda_launcher.hpp"
-#include "host/engines/engine.hpp"
+#include "host/engines/run_clock.hpp"
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -41,17 +41,16 @@ run_result timed_launches(const arrivals& when, cuda_gate& gate, const stream_po
 {
     const bool preloaded = when.mode == arrival_mode::preloaded;
     if (preloaded) gate.close(streams);
-    stopwatch watch;
-    pacer arriving(when, watch);
+    run_clock clock;
+    pacer arriving(when, clock.watch());
     launch(arriving);
-    run_result result;
-    result.submit_us = watch.total_us();
+    const double submit_us = clock.total_us();
     if (preloaded) {
-        watch = {};
+        clock = {};
         gate.open();
     }
     end();
-    result.makespan_us = watch.total_us();
+    const run_result result = clock.stop(submit_us);
     if (preloaded) gate.settle();
     return result;
 }

@@ -2,7 +2,7 @@
 // The upload is left to the launch. What the previous run left is destroyed before the clock starts, which favours this engine.
 #include "host/engines/cuda_task_graph.hpp"
 #include "host/engines/engine_factories.hpp"
-#include "host/engines/stopwatch.hpp"
+#include "host/engines/run_clock.hpp"
 
 namespace slipstream::engines {
 namespace {
@@ -22,17 +22,17 @@ public:
         check_cuda(cudaSetDevice(static_cast<int>(ordinal_)), "cudaSetDevice");
         exec_.reset();
         graph_.reset();
-        stopwatch watch;
-        pacer arriving(when(), watch);
+        run_clock clock;
+        pacer arriving(when(), clock.watch());
         graph_.reset(builder_->build(p, arriving));
-        const double build_us = watch.lap_us();
+        const double build_us = clock.lap_us();
         exec_.instantiate(graph_.get());
-        const double instantiate_us = watch.lap_us();
+        const double instantiate_us = clock.lap_us();
         exec_.launch(streams_[0]);
-        const double submit_us = watch.total_us();
-        const double launch_us = watch.lap_us();
+        const double submit_us = clock.total_us();
+        const double launch_us = clock.lap_us();
         check_cuda(cudaStreamSynchronize(streams_[0]), "end of the run");
-        run_result result{watch.total_us(), submit_us};
+        run_result result = clock.stop(submit_us);
         result.phases = {{"build_us", build_us}, {"instantiate_us", instantiate_us}, {"launch_us", launch_us}};
         return result;
     }

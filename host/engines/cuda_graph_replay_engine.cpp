@@ -2,7 +2,7 @@
 // edges are known beforehand and never change: the static upper bound that dynamic engines are compared with.
 #include "host/engines/cuda_task_graph.hpp"
 #include "host/engines/engine_factories.hpp"
-#include "host/engines/stopwatch.hpp"
+#include "host/engines/run_clock.hpp"
 
 namespace slipstream::engines {
 namespace {
@@ -35,16 +35,15 @@ public:
     run_result run(const program&) override
     {
         check_cuda(cudaSetDevice(static_cast<int>(ordinal_)), "cudaSetDevice");
-        stopwatch watch;
+        const run_clock clock;
         exec_.launch(streams_[0]);
-        const double submit_us = watch.total_us();
+        const double submit_us = clock.total_us();
         check_cuda(cudaStreamSynchronize(streams_[0]), "end of the run");
-        const double makespan_us = watch.total_us();
-        run_result result{makespan_us, submit_us};
+        run_result result = clock.stop(submit_us);
         result.phases = {{"build_us", build_us_},
                          {"instantiate_us", instantiate_us_},
                          {"upload_us", upload_us_},
-                         {"build_and_replay_us", build_us_ + instantiate_us_ + upload_us_ + makespan_us}};
+                         {"build_and_replay_us", build_us_ + instantiate_us_ + upload_us_ + result.makespan_us}};
         return result;
     }
 

@@ -5,7 +5,7 @@
 // inputs whose graph changes lies between this and graph-rebuild.
 #include "host/engines/cuda_task_graph.hpp"
 #include "host/engines/engine_factories.hpp"
-#include "host/engines/stopwatch.hpp"
+#include "host/engines/run_clock.hpp"
 
 namespace slipstream::engines {
 namespace {
@@ -25,19 +25,19 @@ public:
     {
         check_cuda(cudaSetDevice(static_cast<int>(ordinal_)), "cudaSetDevice");
         graph_.reset();
-        stopwatch watch;
-        pacer arriving(when(), watch);
+        run_clock clock;
+        pacer arriving(when(), clock.watch());
         graph_.reset(builder_->build(p, arriving));
-        const double build_us = watch.lap_us();
+        const double build_us = clock.lap_us();
         const bool updated = !exec_.empty() && exec_.update(graph_.get());
-        const double update_us = watch.lap_us();
+        const double update_us = clock.lap_us();
         if (!updated) exec_.instantiate(graph_.get());
-        const double instantiate_us = watch.lap_us();
+        const double instantiate_us = clock.lap_us();
         exec_.launch(streams_[0]);
-        const double submit_us = watch.total_us();
-        const double launch_us = watch.lap_us();
+        const double submit_us = clock.total_us();
+        const double launch_us = clock.lap_us();
         check_cuda(cudaStreamSynchronize(streams_[0]), "end of the run");
-        run_result result{watch.total_us(), submit_us};
+        run_result result = clock.stop(submit_us);
         result.phases = {
             {"build_us", build_us}, {"update_us", update_us}, {"instantiate_us", instantiate_us}, {"launch_us", launch_us}};
         result.counts = {{"updated", updated ? 1u : 0u}, {"rebuilt", updated ? 0u : 1u}};

@@ -7,6 +7,7 @@
 #include "host/engines/cuda_launcher.hpp"
 #include "host/engines/engine_factories.hpp"
 #include "host/engines/hazard_search.hpp"
+#include "host/engines/run_clock.hpp"
 #include "host/engines/stream_assigner.hpp"
 
 namespace slipstream::engines {

@@ -34,6 +34,8 @@ std::unique_ptr<device_memory> open_device(const std::string& device);
 struct run_result {
     double makespan_us = 0; ///< host clock, from the first submit or launch to the host seeing the last completion
     double submit_us = 0;   ///< host time of all submissions, completion waits excluded
+    double cpu_us = 0;      ///< CPU time of all threads of the process within the makespan
+    double submitter_cpu_us = 0; ///< of it, the thread that called run()
     /// What an engine tells of its own phases: a name that ends in _us, and the time. In the makespan or not: README.md says.
     std::vector<std::pair<const char*, double>> phases{};
     /// How often something happened in this run, by name.
@@ -55,6 +57,8 @@ public:
     virtual run_result run(const program& p) = 0;
     /// The runtime behind the engine, for its flight log and launch count; null for engines without one, and before prepare().
     virtual runtime_base* runtime() { return nullptr; }
+    /// SMs that schedule instead of running tasks; after prepare(). 0 where scheduling is left to the host and the hardware.
+    virtual double scheduling_sms() { return 0; }
 
 protected:
     const arrivals& when() const { return when_; }

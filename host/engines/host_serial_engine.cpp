@@ -1,5 +1,6 @@
 // serial on the host: block after block, task after task, in program order.
 #include "host/engines/engine_factories.hpp"
+#include "host/engines/run_clock.hpp"
 #include <algorithm>
 
 namespace slipstream::engines {
@@ -19,8 +20,8 @@ public:
 
     run_result run(const program& p) override
     {
-        const stopwatch watch;
-        pacer arriving(when(), watch);
+        const run_clock clock;
+        pacer arriving(when(), clock.watch());
         for (const program_task& t : p.tasks()) {
             arriving.await_next();
             for (u32 b = 0; b < t.blocks; ++b) {
@@ -28,8 +29,7 @@ public:
                 p.image().host_bodies[t.type](p.arguments(t), block);
             }
         }
-        const double us = watch.total_us();
-        return {us, us};
+        return clock.stop(clock.total_us());
     }
 
 private:

@@ -1,6 +1,6 @@
 // Runs a program's tasks on a runtime: start, clock, end and errors are the same for all of them.
 #include "host/engines/runtime_engine.hpp"
-#include "host/engines/stopwatch.hpp"
+#include "host/engines/run_clock.hpp"
 #include <algorithm>
 
 namespace slipstream::engines {
@@ -34,16 +34,16 @@ run_result runtime_engine::run(const program& p)
         (void)runtime_->wait(runtime_->submit_bytes(image_.types - 1, nullptr, first));
     }
 
-    stopwatch watch;
-    pacer arriving(when(), watch);
+    run_clock clock;
+    pacer arriving(when(), clock.watch());
     submit_all(p, arriving);
-    const double submit_us = watch.total_us();
+    const double submit_us = clock.total_us();
     if (preloaded) { // as a graph's launch is part of its replay, the kernel's launch is part of this
-        watch = {};
+        clock = {};
         runtime_->resume();
     }
     runtime_->wait_all();
-    run_result result{watch.total_us(), submit_us};
+    run_result result = clock.stop(submit_us);
     runtime_->pause(); // nobody else's launch waits for our kernel between two runs
 
     const std::span<const program_task> tasks = p.tasks();
@@ -72,6 +72,12 @@ u32 runtime_engine::slots_of(const program& p) const
         throw config_error("preloaded: " + std::to_string(p.tasks().size()) + " tasks need " + std::to_string(rounded)
                            + " ring slots; use a smaller program or another mode");
     return static_cast<u32>(rounded);
+}
+
+double runtime_engine::scheduling_sms()
+{
+    // A control block has a worker's place on its SM.
+    return runtime_->on_cuda() ? static_cast<double>(runtime_->control_blocks()) / runtime_->configuration().workers_per_sm : 0;
 }
 
 void runtime_engine::translate(const program& p)

@@ -13,6 +13,7 @@ public:
     runtime_base* runtime() override { return runtime_.get(); }
     void prepare(const program& p) override;
     run_result run(const program& p) override;
+    double scheduling_sms() override;
 
 protected:
     /// Submits all tasks in program order and puts their handles into handles_.

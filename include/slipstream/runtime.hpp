@@ -107,6 +107,7 @@ public:
     std::string device_name() const;
     bool on_cuda() const;
     u32 workers() const;
+    u32 control_blocks() const; ///< resident thread blocks that schedule and run no task
     const config& configuration() const;
     u64 launches() const; ///< how often the kernel was launched
     /// History of all workers; only while paused or after run_batch().

@@ -63,6 +63,7 @@ TEST_CASE("random-dag verifies on every engine of the GPU, run after run", "[gpu
                     const auto load = random_dag().make(*device, values, seed);
                     const auto engine = engines::make_engine(name, small(), *device, load->program().image());
                     engine->prepare(load->program());
+                    CHECK(engine->scheduling_sms() == (name.starts_with("slipstream") ? 1 : 0));
                     for (u32 run = 0; run < 3; ++run) {
                         load->reset();
                         const engines::run_result result = engine->run(load->program());
@@ -70,6 +71,8 @@ TEST_CASE("random-dag verifies on every engine of the GPU, run after run", "[gpu
                         INFO(name << ", seed " << seed << ", run " << run << ": " << v.detail);
                         REQUIRE(v.verified);
                         CHECK(result.makespan_us >= result.submit_us);
+                        CHECK(result.cpu_us > 0);
+                        CHECK(result.submitter_cpu_us > 0);
                     }
                 }
         });

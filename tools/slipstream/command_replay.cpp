@@ -119,7 +119,7 @@ int run_replay(const options& o)
         for (const auto& note : work->notes()) std::fprintf(to, "  replay        %s\n", note.c_str());
         print_solo(to, work->solo());
 
-        std::vector<engine_runs> runs = compare(*work, names, o, *device, when);
+        std::vector<engine_runs> runs = compare(*work, names, o, *device, {}, when);
         if (!when.at_us.empty()) note_delays(runs, when.at_us.back());
         std::fprintf(to, "\nReplay %s on %s, window %u, ring %u, %u runs each, commit %s:\n", o.mode.c_str(), e.device.c_str(), o.window,
                      o.ring, o.repeat, e.commit.c_str());

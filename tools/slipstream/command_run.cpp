@@ -4,13 +4,10 @@
 #include "tools/slipstream/text_table.hpp"
 #include "tools/slipstream/program_analysis.hpp"
 #include "tools/slipstream/trace_report.hpp"
-#include <algorithm>
+#include "tools/slipstream/workload_choice.hpp"
 
 namespace slipstream::cli {
 namespace {
-
-// What --break sets: for tests, like the flag itself.
-constexpr std::string_view hidden_parameter = "break";
 
 int list_workloads(const options& o)
 {
@@ -43,31 +40,15 @@ int list_workloads(const options& o)
     return exit_good;
 }
 
-const workloads::workload_type& find_workload(const std::string& name)
+const workloads::workload_type& chosen_workload(const std::string& name)
 {
-    std::string known;
-    for (const auto& type : workloads::all_workloads()) {
-        if (type.name == name) return type;
-        known += (known.empty() ? "" : ", ") + type.name;
-    }
-    throw usage_error("run " + name + ": unknown workload; use one of: " + known + " (see 'slipstream run --list')");
+    if (const workloads::workload_type* const type = find_workload(name)) return *type;
+    throw usage_error("run " + name + ": unknown workload; use one of: " + workload_names() + " (see 'slipstream run --list')");
 }
 
 workloads::parameters values_of(const workloads::workload_type& type, const options& o)
 {
-    std::string known;
-    for (const auto& [name, value] : type.defaults)
-        if (name != hidden_parameter) known += (known.empty() ? "" : ", ") + name;
-    workloads::parameters out = type.defaults;
-    for (const std::string& given : o.parameters) {
-        const auto equals = given.find('=');
-        if (equals == std::string::npos || equals == 0)
-            throw usage_error("run " + type.name + ": '" + given + "' is no parameter; write NAME=VALUE with one of: " + known);
-        const auto it = out.find(given.substr(0, equals));
-        if (it == out.end())
-            throw usage_error("run " + type.name + ": unknown parameter '" + given.substr(0, equals) + "'; use one of: " + known);
-        it->second = given.substr(equals + 1);
-    }
+    workloads::parameters out = workload_values("run " + type.name, type, o.parameters);
     if (!o.break_kind.empty()) {
         const auto it = out.find(std::string(hidden_parameter));
         if (it == out.end()) throw usage_error("run " + type.name + ": --break works on workloads with a parameter of that name; this one has none");
@@ -84,7 +65,7 @@ int run_workload(const options& o)
     if (o.workload.empty()) throw usage_error("run: no workload given; 'slipstream run --list' names them");
     const report_target target(o);
     std::FILE* const to = target.tables();
-    const workloads::workload_type& type = find_workload(o.workload);
+    const workloads::workload_type& type = chosen_workload(o.workload);
     workloads::parameters values = values_of(type, o);
     const auto device = open_named_device(o.device);
     const std::vector<std::string> names = chosen_engines(o.engine, device->is_cuda());

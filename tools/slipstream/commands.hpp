@@ -1,7 +1,7 @@
 // The subcommands. Each returns the process's exit code; bad input is thrown (usage_error, import_error, config_error).
 #pragma once
 #include "tools/slipstream/options.hpp"
-#include <stdexcept>
+#include "tools/slipstream/usage_error.hpp"
 
 namespace slipstream::cli {
 
@@ -10,15 +10,10 @@ inline constexpr int exit_good = 0;
 inline constexpr int exit_run_failed = 1; ///< a run failed or did not verify
 inline constexpr int exit_bad_input = 2;  ///< usage or input
 
-/// The command line cannot be carried out: what() is one line that ends in the remedy.
-class usage_error : public std::runtime_error {
-public:
-    using std::runtime_error::runtime_error;
-};
-
 int run_devices(const options& o);
 int run_replay(const options& o);
 int run_workload(const options& o);
 int run_bench(const options& o);
+int run_compare(const options& o);
 
 } // namespace slipstream::cli

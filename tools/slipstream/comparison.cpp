@@ -1,23 +1,9 @@
 #include "tools/slipstream/comparison.hpp"
 #include "tools/slipstream/progress_bar.hpp"
 #include <algorithm>
-#include <cmath>
 #include <slipstream/status.hpp>
 
 namespace slipstream::cli {
-
-spread spread_of(std::vector<double> values)
-{
-    if (values.empty()) return {};
-    std::sort(values.begin(), values.end());
-    const auto at = [&](double share) {
-        const double place = share * static_cast<double>(values.size() - 1);
-        const auto low = static_cast<std::size_t>(std::floor(place));
-        const std::size_t high = std::min(low + 1, values.size() - 1);
-        return values[low] + (values[high] - values[low]) * (place - std::floor(place));
-    };
-    return {at(0.5), at(0.1), at(0.9)};
-}
 
 std::vector<std::string> chosen_engines(const std::string& wanted, bool cuda)
 {
@@ -58,7 +44,7 @@ config engine_configuration(const options& o, const engines::device_memory& devi
 }
 
 std::vector<engine_runs> compare(workloads::workload& work, const std::vector<std::string>& names, const options& o,
-                                 engines::device_memory& device, const engines::arrivals& when)
+                                 engines::device_memory& device, const std::string& title, const engines::arrivals& when)
 {
     const engines::program& program = work.program();
     std::vector<engine_runs> out;
@@ -71,9 +57,10 @@ std::vector<engine_runs> compare(workloads::workload& work, const std::vector<st
         one->prepare(program);
         out.push_back({});
         out.back().engine = name;
+        out.back().scheduling_sms = one->scheduling_sms();
         made.push_back(std::move(one));
     }
-    progress_bar bar("running " + work.name());
+    progress_bar bar(title.empty() ? "running " + work.name() : title);
     const double total = static_cast<double>(o.repeat) * static_cast<double>(made.size());
     double done = 0;
     bool lost = false;
@@ -90,6 +77,8 @@ std::vector<engine_runs> compare(workloads::workload& work, const std::vector<st
                 const workloads::verdict v = work.verify();
                 out[i].makespan_us.push_back(result.makespan_us);
                 out[i].submit_us.push_back(result.submit_us);
+                out[i].cpu_us.push_back(result.cpu_us);
+                out[i].submitter_cpu_us.push_back(result.submitter_cpu_us);
                 for (const auto& [name, us] : result.phases) out[i].phases[name].push_back(us);
                 for (const auto& [name, count] : result.counts) out[i].counts[name] += count;
                 if (!v.verified) trouble(out[i], v.detail.empty() ? "the result differs from a sequential run's" : v.detail);

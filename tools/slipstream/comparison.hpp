@@ -1,6 +1,7 @@
 // Runs the same workload on several engines, alternated, and keeps what each took and whether it verified.
 #pragma once
 #include "tools/slipstream/options.hpp"
+#include "tools/slipstream/spread.hpp"
 #include "workloads/workload.hpp"
 #include <map>
 #include <string>
@@ -8,17 +9,12 @@
 
 namespace slipstream::cli {
 
-struct spread {
-    double median = 0, p10 = 0, p90 = 0;
-};
-
-/// Percentiles by linear interpolation; zeros for an empty list.
-spread spread_of(std::vector<double> values);
-
 struct engine_runs {
     std::string engine;
     std::vector<double> makespan_us;
     std::vector<double> submit_us;
+    std::vector<double> cpu_us, submitter_cpu_us; ///< run_result's
+    double scheduling_sms = 0;                    ///< engine's
     std::map<std::string, std::vector<double>> phases; ///< run_result::phases, by name
     std::map<std::string, u64> counts;                 ///< run_result::counts, summed over the repetitions
     bool verified = true; ///< every run
@@ -34,8 +30,9 @@ config engine_configuration(const options& o, const engines::device_memory& devi
 /// Repetition 1 of all engines, then repetition 2 of all, ...: drifts of clock and temperature meet all alike. The device's
 /// memory is reset before and verified after each run. A lost device ends the comparison: the rest counts as not verified.
 /// Engines that cannot take tasks that arrive like `when` are left out when `--engine all` chose them, and refused when named.
+/// `title`: of the progress bar; by itself it names the workload.
 std::vector<engine_runs> compare(workloads::workload& work, const std::vector<std::string>& names, const options& o,
-                                 engines::device_memory& device, const engines::arrivals& when = {});
+                                 engines::device_memory& device, const std::string& title = {}, const engines::arrivals& when = {});
 
 /// One line of the table at the end.
 struct run_row {

@@ -57,6 +57,7 @@ void put(json_writer& w, const spread& value)
     field(w, "median", value.median);
     field(w, "p10", value.p10);
     field(w, "p90", value.p90);
+    if (std::isfinite(value.p99)) field(w, "p99", value.p99); // not of slopes and rates
     w.EndObject();
 }
 
@@ -94,6 +95,9 @@ void write_runs(json_writer& w, const std::vector<engine_runs>& runs, const envi
         field(w, "repeats", static_cast<u64>(r.makespan_us.size()));
         field(w, "makespan_us", spread_of(r.makespan_us));
         field(w, "submit_us", spread_of(r.submit_us));
+        field(w, "cpu_us", spread_of(r.cpu_us));
+        field(w, "submitter_cpu_us", spread_of(r.submitter_cpu_us));
+        field(w, "scheduling_sms", r.scheduling_sms);
         for (const auto& [name, values] : r.phases) field(w, name.c_str(), spread_of(values));
         for (const auto& [name, count] : r.counts) field(w, name.c_str(), count);
         field(w, "verified", r.verified);

@@ -48,13 +48,31 @@ void add_bench_flags(CLI::App& app, options& o)
     app.add_flag("--slow-streams", o.slow_streams, "guard: a further launch for every task of streams (for tests: must fail)")->group("");
 }
 
+void add_engine_choice(CLI::App& app, options& o)
+{
+    app.add_option("--engine", o.engine, "engines to compare: NAME[,NAME...] or all")->capture_default_str();
+    app.add_option("--seed", o.seed, "seed of everything random")->check(CLI::NonNegativeNumber)->capture_default_str();
+}
+
 void add_common_flags(CLI::App& app, options& o)
 {
     add_engine_flags(app, o);
-    app.add_option("--engine", o.engine, "engines to compare: NAME[,NAME...] or all")->capture_default_str();
-    app.add_option("--seed", o.seed, "seed of everything random")->check(CLI::NonNegativeNumber)->capture_default_str();
+    add_engine_choice(app, o);
     app.add_flag("--analyze", o.analyze, "import and analysis only: run nothing");
     app.add_option("--break", o.break_kind, "leave out one RAW, WAR or WAW edge (for tests: must not verify)")->group("");
+}
+
+void add_compare_flags(CLI::App& app, options& o)
+{
+    app.add_option("SUBJECT", o.subjects, "workloads as NAME[:key=value,...], traces as X.kineto.json[.gz] (X.et.json beside it) or KINETO+ET, or demo");
+    app.add_flag("--suite", o.suite, "everything that the results page shows");
+    app.add_option("--sweep", o.sweeps, "length, width, fan-in, window or all, AXIS=V,V,... for values of your own: of the workloads named, else "
+                                        "of a layered DAG")->allow_extra_args(false);
+    add_engine_flags(app, o);
+    add_engine_choice(app, o);
+    app.add_option("--seeds", o.seeds, "several seeds, S,S,...: workloads are made anew for each; overrides --seed");
+    app.add_option("--tasks", o.tasks, "tasks of each point of a sweep (default: what keeps a point short)");
+    app.add_option("--plots", o.plots, "draw plots into this folder, beside compare.json (needs Python 3 with matplotlib)");
 }
 
 void check(const options& o)
@@ -100,6 +118,9 @@ int parse_and_run(int argc, char** argv)
     run->add_flag("--list", o.list, "print the workloads and their parameters");
     add_common_flags(*run, o);
 
+    CLI::App* compare = app.add_subcommand("compare", "compare engines on several workloads and traces, with bounds, costs, sweeps and plots");
+    add_compare_flags(*compare, o);
+
     CLI::App* measure = app.add_subcommand("bench", "what tasks cost, beside what the hardware and CUDA need for the same");
     add_bench_flags(*measure, o);
 
@@ -108,15 +129,16 @@ int parse_and_run(int argc, char** argv)
     } catch (const CLI::ParseError& e) {
         if (e.get_exit_code() == 0) return app.exit(e); // --help, --version
         const CLI::App* at = &app;
-        for (const CLI::App* sub : {devices, replay, run, measure})
+        for (const CLI::App* sub : {devices, replay, run, compare, measure})
             if (sub->parsed()) at = sub;
         return refuse(std::string(e.what()) + "; see '" + (at == &app ? "slipstream" : "slipstream " + at->get_name())
                       + " --help'");
     }
-    if (app.get_subcommands().empty()) throw usage_error("no command given; use devices, replay, run or bench, see 'slipstream --help'");
+    if (app.get_subcommands().empty()) throw usage_error("no command given; use devices, replay, run, compare or bench, see 'slipstream --help'");
     check(o);
     if (devices->parsed()) return run_devices(o);
     if (replay->parsed()) return run_replay(o);
+    if (compare->parsed()) return run_compare(o);
     if (measure->parsed()) return run_bench(o);
     return run_workload(o);
 }

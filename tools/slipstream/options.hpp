@@ -24,8 +24,13 @@ struct options {
     std::string workload;                  ///< run
     std::vector<std::string> parameters;   ///< run: NAME=VALUE
     bool list = false;                     ///< run
+    std::vector<std::string> subjects;     ///< compare
+    bool suite = false;                    ///< compare
+    std::string seeds;                     ///< compare: as given, "" for `seed`
+    std::vector<std::string> sweeps;       ///< compare
+    std::string plots;                     ///< compare: a folder; "": none
     std::string benchmark;                 ///< bench
-    u64 tasks = 0;                         ///< bench: of the smaller run of a slope; 0: as many as `seconds` allow
+    u64 tasks = 0;                         ///< bench: of the smaller run of a slope; compare: of a sweep's points. 0: as many as time allows
     double seconds = 2;                    ///< bench: measuring time of one figure
     u32 width = 8;                         ///< bench fan: readers
     bool lose_a_task = false;              ///< bench; hidden, for tests

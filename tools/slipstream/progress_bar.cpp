@@ -23,6 +23,8 @@ void progress_bar::at(double done, double total)
     const int full = static_cast<int>(share * width);
     std::fprintf(stderr, "\r\033[K%s [%s%s] %3.0f %%", what_.c_str(), std::string(static_cast<std::size_t>(full), '#').c_str(),
                  std::string(static_cast<std::size_t>(width - full), '.').c_str(), share * 100);
+    const double elapsed = std::chrono::duration<double>(now - start_).count();
+    if (share > 0) std::fprintf(stderr, ", about %.0f s left", elapsed * (1 - share) / share);
     std::fflush(stderr);
 }
 

@@ -1,4 +1,4 @@
-// One line on stderr that shows how far something is. Appears after a second, and only on a terminal.
+// One line on stderr that shows how far something is and how long it still takes. Appears after a second, and only on a terminal.
 #pragma once
 #include <chrono>
 #include <string>

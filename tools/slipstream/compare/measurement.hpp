@@ -1,0 +1,27 @@
+// One subject measured on all engines that were asked for, with its bounds.
+#pragma once
+#include "tools/slipstream/compare/figures.hpp"
+#include "tools/slipstream/compare/subject.hpp"
+#include <optional>
+
+namespace slipstream::cli {
+
+struct measurement {
+    subject what; ///< with the values that were run
+    u64 seed = 0;
+    u32 window = 0;
+    u64 tasks = 0;
+    std::vector<engine_runs> runs;
+    std::optional<bounds> limits;
+    u32 workers = 0;                ///< that the bounds count on
+    std::vector<std::string> notes; ///< what a reader must know, one sentence each
+};
+
+/// Opens the device, makes the subject's workload, runs it, and times its tasks alone. `progress` names the subject in the progress
+/// bar. Memory is given back with the device, so that many subjects fit one after another.
+measurement measure(const subject& what, u64 seed, const std::vector<std::string>& engines, const options& o,
+                    const std::string& progress);
+
+comparison_figures figures_of(const measurement& m);
+
+} // namespace slipstream::cli
