@@ -1,6 +1,7 @@
 // Submission, completion, memory and the service thread.
 #include "host/runtime_core.hpp"
 #include "device/control.hpp"
+#include "host/bus_count.hpp"
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -20,6 +21,7 @@ constexpr auto service_turn = std::chrono::microseconds(50);
 
 u64 next_core_id()
 {
+constexpr u32 flight_samples_each = 8; ///< samples for each entry of a worker's flight log
     static std::atomic<u64> id{1};
     return id.fetch_add(1);
 }
@@ -64,6 +66,7 @@ void check_config(config& c)
     if (c.residency.count() < 1) refuse("residency must be at least 1 ms");
 }
 
+    if (c.flight_log > (1u << 24)) refuse("flight_log = " + std::to_string(c.flight_log) + " entries: at most 16777216");
 std::unique_ptr<backend> choose(const config& c, const kernel_image& image)
 {
     if (c.device == "host") return make_host_backend(c, image);
@@ -99,6 +102,7 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     n.staging = config_.staging ? 1 : 0;
     n.lone_workers = config_.workers_per_sm == 1 ? 1 : 0;
     // A ring that waits at its gate holds the pool blocks of one message; one message more than all rings can hold in that way
+    n.sample_capacity = config_.flight_log * flight_samples_each;
     // must fit, or nobody could go on.
     const u32 blocks_per_message = (config_.accesses_max + abi::task_members_max + device::pool_block_entries - 1) / device::pool_block_entries;
     constexpr u32 word = device::pool_word_blocks;
@@ -132,7 +136,9 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     pinned(handles, n.handles);
     m.handles = handles;
     pinned(m.flight_log, static_cast<u64>(n.workers) * n.log_capacity);
-    pinned(m.flight_counts, n.workers);
+    pinned(m.control_log, n.sample_capacity);
+    pinned(m.picks, n.workers);
+    pinned(m.bus, device::bus_counts);
     pinned(m.stream_joins, stream_join::words);
     stream_join::word* signals = nullptr;
     pinned(signals, stream_join::words);
@@ -166,6 +172,7 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
         rings_[r]->writer = ring_writer<P>(m.rings + static_cast<u64>(r) * n.ring_slots, n.ring_slots, m.ring_pages + r);
     }
     {
+        rings_[r]->history.reserve(n.sample_capacity);
         const std::lock_guard lock(alive_mutex);
         alive[id_] = this;
     }
@@ -369,6 +376,7 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
     return submit_status::submitted;
 }
 
+    if (r.history.wanted()) r.history.note(P::clock_ns(), r.writer.position());
 bool runtime_core::is_retired(task_handle h)
 {
     const auto low = [&] {
@@ -758,14 +766,20 @@ void runtime_core::download(void* to, const void* from, u64 bytes)
 
 std::vector<flight_entry> runtime_core::flight_log()
 {
-    if (!away_.load(std::memory_order_acquire)) throw config_error("flight_log() needs pause() or run_batch() first");
+    check_away("flight_log()");
     std::vector<flight_entry> out;
     for (u32 w = 0; w < memory_.n.workers; ++w) {
-        const u32 count = P::load(edge::P5_self, memory_.flight_counts[w], order::relaxed, scope::system);
-        for (u32 i = 0; i < std::min(count, memory_.n.log_capacity); ++i) {
+        const u64 count = std::min<u64>(P::get(memory_.picks[w]), memory_.n.log_capacity);
+        for (u64 i = 0; i < count; ++i) {
             const auto& e = memory_.flight_log[static_cast<u64>(w) * memory_.n.log_capacity + i];
             out.push_back({{e.ring_and_type & 0xff, e.position}, e.ring_and_type >> 8 & 0xffff, w, e.count_and_sm & 0xffff, e.block,
-                           e.count_and_sm >> 16, e.start_ns, e.end_ns});
+                           e.count_and_sm >> 16, e.wait_ns, e.start_ns, e.end_ns});
+/// What the roles leave behind for the host when they end.
+void runtime_core::check_away(const char* call) const
+{
+    if (!away_.load(std::memory_order_acquire)) throw config_error(std::string(call) + " needs pause() or run_batch() first");
+}
+
         }
     }
     return out;
@@ -779,11 +793,33 @@ std::string runtime_core::task_name(task_handle h, u32 type)
     return type < image_.types ? image_.names[type] : "";
 }
 
-u64 runtime_core::ring_slots_written() const
+bus_traffic runtime_core::bus_traffic() const
 {
-    u64 total = 0;
-    for (const auto& r : rings_) total += r->writer.position();
-    return total;
+flight_samples runtime_core::flight_samples()
+{
+    check_away("flight_samples()");
+    slipstream::flight_samples out;
+    for (u32 w = 0; w < memory_.n.workers; ++w) {
+        const u64 picks = P::get(memory_.picks[w]);
+        if (memory_.n.log_capacity != 0 && picks > memory_.n.log_capacity) out.lost_runs += picks - memory_.n.log_capacity;
+    }
+    const u64 told = P::get(memory_.bus[device::samples_told]);
+    const u64 kept = std::min<u64>(told, memory_.n.sample_capacity);
+    out.lost_samples = told - kept;
+    for (u64 i = 0; i < kept; ++i) {
+        const device::control_sample& s = memory_.control_log[i];
+        out.window.push_back({s.time_ns, s.occupied});
+        if (s.ring != device::control_sample::no_ring) out.taken.push_back({s.time_ns, s.ring, s.ring_taken});
+    }
+    for (u32 r = 0; r < rings_.size(); ++r) {
+        for (const ring_history::sample& s : rings_[r]->history.kept()) out.written.push_back({s.time_ns, r, s.written});
+        out.lost_writes += rings_[r]->history.lost();
+    }
+    return out;
+}
+
+    check_away("bus_traffic()");
+    return bus_traffic_of(memory_);
 }
 
 } // namespace slipstream::host
@@ -834,3 +870,5 @@ u64 runtime_base::launches() const { return core_->launches(); }
 std::vector<flight_entry> runtime_base::flight_log() { return core_->flight_log(); }
 
 } // namespace slipstream
+flight_samples runtime_base::flight_samples() { return core_->flight_samples(); }
+bus_traffic runtime_base::bus_traffic() const { return core_->bus_traffic(); }

@@ -24,6 +24,7 @@ void runtime_engine::prepare(const program& p)
 
 run_result runtime_engine::run(const program& p)
 {
+    const bus_traffic before = runtime_->bus_traffic();
     runtime_->resume();
     // A marker brings the kernel onto the device: launching it is start-up, not part of the program.
     submit_options first;
@@ -37,6 +38,8 @@ run_result runtime_engine::run(const program& p)
     run_result result{watch.total_us(), submit_us};
     runtime_->pause(); // nobody else's launch waits for our kernel between two runs
 
+    const bus_traffic moved = runtime_->bus_traffic() - before;
+    result.counts = {{"bus_bytes_to_gpu", moved.to_gpu()}, {"bus_bytes_to_host", moved.to_host()}};
     const std::span<const program_task> tasks = p.tasks();
     for (std::size_t i = 0; i < handles_.size(); ++i)
         if (const task_status status = runtime_->query(handles_[i]); !status.ok())
