@@ -37,6 +37,7 @@ struct run_result {
     std::vector<std::pair<const char*, double>> phases{};
     /// How often something happened in this run, by name.
     std::vector<std::pair<const char*, u64>> counts{};
+    u64 begin_ns = 0; ///< when the makespan began, in std::chrono::steady_clock; engines over a runtime say it
 };
 
 /// One way to run programs on one device. An engine may be run many times; preparation (graphs, runtimes) happens in prepare.
@@ -50,10 +51,15 @@ public:
     virtual run_result run(const program& p) = 0;
     /// The runtime behind the engine, for its flight log and launch count; null for engines without one, and before prepare().
     virtual runtime_base* runtime() { return nullptr; }
+    /// What the tasks of the last run were called there, by their number; likewise.
+    virtual std::span<const task_handle> handles() const { return {}; }
 };
 
 /// Engines of a device, in the order of reports; README.md lists them.
 std::vector<std::string> engine_names(bool cuda);
+
+/// Does the engine of that name have a runtime behind it?
+bool runs_on_runtime(const std::string& name);
 
 /// Throws config_error naming the known engines when `name` is not one of them. `configuration.device` is ignored: the engine
 /// runs where `device` is. `device` outlives the engine.

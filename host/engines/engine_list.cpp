@@ -40,6 +40,11 @@ std::vector<std::string> engine_names(bool cuda)
     return {"serial", "slipstream", "slipstream-hostdep"};
 }
 
+bool runs_on_runtime(const std::string& name)
+{
+    return name == "slipstream" || name == "slipstream-hostdep";
+}
+
 std::unique_ptr<engine> make_engine(const std::string& name, const config& configuration, const device_memory& device,
                                     const kernel_image& image)
 {
@@ -51,7 +56,7 @@ std::unique_ptr<engine> make_engine(const std::string& name, const config& confi
     }
     if (device.is_cuda() && image.cuda == nullptr)
         throw config_error("this workload was compiled for the host only: configure with CUDA, or use --device host");
-    if (name == "slipstream" || name == "slipstream-hostdep") {
+    if (runs_on_runtime(name)) {
         config there = configuration;
         there.device = device.is_cuda() ? "cuda:" + std::to_string(device.ordinal()) : "host";
         return name == "slipstream" ? make_slipstream_engine(there, image) : make_slipstream_hostdep_engine(there, image);

@@ -36,10 +36,11 @@ run_result runtime_engine::run(const program& p)
     const double submit_us = watch.total_us();
     runtime_->wait_all();
     run_result result{watch.total_us(), submit_us};
+    result.begin_ns = watch.begin_ns();
     runtime_->pause(); // nobody else's launch waits for our kernel between two runs
-
     const bus_traffic moved = runtime_->bus_traffic() - before;
     result.counts = {{"bus_bytes_to_gpu", moved.to_gpu()}, {"bus_bytes_to_host", moved.to_host()}};
+
     const std::span<const program_task> tasks = p.tasks();
     for (std::size_t i = 0; i < handles_.size(); ++i)
         if (const task_status status = runtime_->query(handles_[i]); !status.ok())

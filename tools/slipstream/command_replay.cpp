@@ -5,6 +5,7 @@
 #include "tools/slipstream/device_choice.hpp"
 #include "tools/slipstream/progress_bar.hpp"
 #include "tools/slipstream/text_table.hpp"
+#include "tools/slipstream/timeline.hpp"
 #include "tools/slipstream/trace_report.hpp"
 #include "workloads/replay/replay.hpp"
 #include <optional>
@@ -74,6 +75,7 @@ int run_replay(const options& o)
         device = open_named_device(o.device);
         names = chosen_engines(o.engine, device->is_cuda());
     }
+    const timeline_request timeline(o, names);
 
     const trace::recorded_trace recorded = trace::import_trace(o.kineto, o.et);
     const trace::hazard_analysis analysis = trace::analyze(recorded);
@@ -108,6 +110,7 @@ int run_replay(const options& o)
         print_phases(to, runs);
         print_troubles(to, runs);
         if (!all_verified(runs)) code = exit_run_failed;
+        if (!timeline.carry_out(*work, engine_configuration(o, *device), *device, e, to)) code = exit_run_failed;
         if (!e.is_cuda) {
             std::fprintf(to, "\nThis was a correctness run on the host device: its times are NOT GPU times.\n");
             if (const auto committed = find_committed_result(o.kineto.empty() ? o.et : o.kineto)) print_committed_result(to, *committed);

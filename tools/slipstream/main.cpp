@@ -56,6 +56,15 @@ void add_common_flags(CLI::App& app, options& o)
     app.add_option("--break", o.break_kind, "leave out one RAW, WAR or WAW edge (for tests: must not verify)")->group("");
 }
 
+void add_timeline_flags(CLI::App& app, options& o)
+{
+    app.add_option("--timeline", o.timeline,
+                   "after the measured runs, record one more of each slipstream engine: a Chrome trace for https://ui.perfetto.dev; "
+                   "compressed when FILE ends in .gz");
+    app.add_option("--timeline-entries", o.timeline_entries, "runs of blocks that the record of each worker has room for, 64 to 1048576")
+        ->capture_default_str();
+}
+
 void check(const options& o)
 {
     const auto range = [](const char* flag, u64 value, u64 low, u64 high, u64 usual) {
@@ -68,6 +77,7 @@ void check(const options& o)
     range("--ring", o.ring, 4, 1u << 24, usual.ring);
     range("--workers-per-sm", o.workers_per_sm, 1, 2, usual.workers_per_sm);
     range("--repeat", o.repeat, 1, 100000, usual.repeat);
+    range("--timeline-entries", o.timeline_entries, 64, 1u << 20, usual.timeline_entries);
     range("--tasks", o.tasks, 0, 10'000'000, usual.tasks);
     range("--width", o.width, 1, 256, usual.width);
     if (!(o.seconds > 0 && o.seconds <= 600)) throw usage_error("--seconds: cannot work; give more than 0 and at most 600 (default 2)");
@@ -90,12 +100,14 @@ int parse_and_run(int argc, char** argv)
     replay->add_option("KINETO", o.kineto, "Kineto (torch.profiler) trace, .json or .json.gz");
     replay->add_option("--et", o.et, "execution trace of the same run: data dependencies instead of stream order");
     add_common_flags(*replay, o);
+    add_timeline_flags(*replay, o);
 
     CLI::App* run = app.add_subcommand("run", "run a built-in workload on every engine and compare");
     run->add_option("WORKLOAD", o.workload, "its name, see --list");
     run->add_option("NAME=VALUE", o.parameters, "parameters of the workload, see --list");
     run->add_flag("--list", o.list, "print the workloads and their parameters");
     add_common_flags(*run, o);
+    add_timeline_flags(*run, o);
 
     CLI::App* measure = app.add_subcommand("bench", "what tasks cost, beside what the hardware and CUDA need for the same");
     add_bench_flags(*measure, o);
