@@ -2,10 +2,12 @@
 #include "host/runtime_core.hpp"
 #include "device/control.hpp"
 #include "host/bus_count.hpp"
+#include "host/nvtx_range.hpp"
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <spdlog/spdlog.h>
 
 namespace slipstream::host {
@@ -18,10 +20,10 @@ using device::scope;
 namespace {
 
 constexpr auto service_turn = std::chrono::microseconds(50);
+constexpr u32 flight_samples_each = 8; ///< samples for each entry of a worker's flight log
 
 u64 next_core_id()
 {
-constexpr u32 flight_samples_each = 8; ///< samples for each entry of a worker's flight log
     static std::atomic<u64> id{1};
     return id.fetch_add(1);
 }
@@ -63,10 +65,10 @@ void check_config(config& c)
     if (c.rings >= c.window) refuse("rings = " + std::to_string(c.rings) + ": the window must have more slots than there are rings");
     if (c.accesses_max < 4 || c.accesses_max > 60000) refuse("accesses_max must be 4 to 60000");
     if (c.handles_max < 1 || c.handles_max > detail::member_handles_max) refuse("handles_max must be 1 to 16777214");
+    if (c.flight_log > (1u << 24)) refuse("flight_log = " + std::to_string(c.flight_log) + " entries: at most 16777216");
     if (c.residency.count() < 1) refuse("residency must be at least 1 ms");
 }
 
-    if (c.flight_log > (1u << 24)) refuse("flight_log = " + std::to_string(c.flight_log) + " entries: at most 16777216");
 std::unique_ptr<backend> choose(const config& c, const kernel_image& image)
 {
     if (c.device == "host") return make_host_backend(c, image);
@@ -99,10 +101,10 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     n.types = image_.types;
     n.handles = config_.handles_max;
     n.log_capacity = config_.flight_log;
+    n.sample_capacity = config_.flight_log * flight_samples_each;
     n.staging = config_.staging ? 1 : 0;
     n.lone_workers = config_.workers_per_sm == 1 ? 1 : 0;
     // A ring that waits at its gate holds the pool blocks of one message; one message more than all rings can hold in that way
-    n.sample_capacity = config_.flight_log * flight_samples_each;
     // must fit, or nobody could go on.
     const u32 blocks_per_message = (config_.accesses_max + abi::task_members_max + device::pool_block_entries - 1) / device::pool_block_entries;
     constexpr u32 word = device::pool_word_blocks;
@@ -169,10 +171,10 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
 
     for (u32 r = 0; r < n.rings; ++r) {
         rings_.push_back(std::make_unique<ring>());
+        rings_[r]->history.reserve(n.sample_capacity);
         rings_[r]->writer = ring_writer<P>(m.rings + static_cast<u64>(r) * n.ring_slots, n.ring_slots, m.ring_pages + r);
     }
     {
-        rings_[r]->history.reserve(n.sample_capacity);
         const std::lock_guard lock(alive_mutex);
         alive[id_] = this;
     }
@@ -373,10 +375,10 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
     }
     ++r.next;
     r.submitted.store(r.next, std::memory_order_release);
+    if (r.history.wanted()) r.history.note(P::clock_ns(), r.writer.position());
     return submit_status::submitted;
 }
 
-    if (r.history.wanted()) r.history.note(P::clock_ns(), r.writer.position());
 bool runtime_core::is_retired(task_handle h)
 {
     const auto low = [&] {
@@ -527,6 +529,11 @@ void runtime_core::command(device::command c)
 /// Launches while something is unfinished and nobody paused; tells the kernel to leave when somebody did, or at the end.
 void runtime_core::service()
 {
+    std::optional<nvtx_range> parking;
+    const auto park = [&] {
+        if (!parking) parking.emplace("park");
+        command(device::command::park);
+    };
     try {
         for (;;) {
             // `stop_` is read first: what was submitted before it is then seen as unfinished.
@@ -536,21 +543,23 @@ void runtime_core::service()
             failures_.read();
             stream_join_->service([this](task_handle h) { return is_retired(h); });
             if (!resident) {
+                parking.reset();
                 if (stopping) break;
                 if (wanted) {
                     // Either pause() sees that the kernel is not away, or we see that it paused: both sequentially consistent.
                     away_.store(false, std::memory_order_seq_cst);
                     if (paused_.load(std::memory_order_seq_cst)) continue;
                     command(config_.batch ? device::command::drain : device::command::run);
+                    const nvtx_range launching(launches() == 0 ? "launch" : "relaunch");
                     backend_->launch(arguments_);
                     launches_.fetch_add(1, std::memory_order_relaxed);
                 } else {
                     away_.store(true, std::memory_order_release);
                 }
             } else if (stopping || paused_.load(std::memory_order_relaxed)) {
-                if (!config_.batch || stopping) command(device::command::park);
+                if (!config_.batch || stopping) park();
             } else if (!wanted && !all_retired()) {
-                command(device::command::park); // only streams are waited for: let their kernels have the SMs
+                park(); // only streams are waited for: let their kernels have the SMs
             }
             std::this_thread::sleep_for(service_turn);
         }
@@ -764,6 +773,12 @@ void runtime_core::download(void* to, const void* from, u64 bytes)
     }
 }
 
+/// What the roles leave behind for the host when they end.
+void runtime_core::check_away(const char* call) const
+{
+    if (!away_.load(std::memory_order_acquire)) throw config_error(std::string(call) + " needs pause() or run_batch() first");
+}
+
 std::vector<flight_entry> runtime_core::flight_log()
 {
     check_away("flight_log()");
@@ -774,27 +789,11 @@ std::vector<flight_entry> runtime_core::flight_log()
             const auto& e = memory_.flight_log[static_cast<u64>(w) * memory_.n.log_capacity + i];
             out.push_back({{e.ring_and_type & 0xff, e.position}, e.ring_and_type >> 8 & 0xffff, w, e.count_and_sm & 0xffff, e.block,
                            e.count_and_sm >> 16, e.wait_ns, e.start_ns, e.end_ns});
-/// What the roles leave behind for the host when they end.
-void runtime_core::check_away(const char* call) const
-{
-    if (!away_.load(std::memory_order_acquire)) throw config_error(std::string(call) + " needs pause() or run_batch() first");
-}
-
         }
     }
     return out;
 }
 
-std::string runtime_core::task_name(task_handle h, u32 type)
-{
-    const auto& names = rings_.at(h.ring)->names;
-    if (!names.empty() && !names[h.position % device::completion_span].empty())
-        return std::string(names[h.position % device::completion_span]);
-    return type < image_.types ? image_.names[type] : "";
-}
-
-bus_traffic runtime_core::bus_traffic() const
-{
 flight_samples runtime_core::flight_samples()
 {
     check_away("flight_samples()");
@@ -818,6 +817,16 @@ flight_samples runtime_core::flight_samples()
     return out;
 }
 
+std::string runtime_core::task_name(task_handle h, u32 type)
+{
+    const auto& names = rings_.at(h.ring)->names;
+    if (!names.empty() && !names[h.position % device::completion_span].empty())
+        return std::string(names[h.position % device::completion_span]);
+    return type < image_.types ? image_.names[type] : "";
+}
+
+bus_traffic runtime_core::bus_traffic() const
+{
     check_away("bus_traffic()");
     return bus_traffic_of(memory_);
 }
@@ -868,7 +877,7 @@ u32 runtime_base::workers() const { return core_->device().workers(); }
 const config& runtime_base::configuration() const { return core_->configuration(); }
 u64 runtime_base::launches() const { return core_->launches(); }
 std::vector<flight_entry> runtime_base::flight_log() { return core_->flight_log(); }
-
-} // namespace slipstream
 flight_samples runtime_base::flight_samples() { return core_->flight_samples(); }
 bus_traffic runtime_base::bus_traffic() const { return core_->bus_traffic(); }
+
+} // namespace slipstream

@@ -1,4 +1,5 @@
 // slipstream replay: imports a recorded run, says what it holds, replays it on every engine and compares.
+#include "host/nvtx_range.hpp"
 #include "host/trace/trace_import.hpp"
 #include "tools/slipstream/commands.hpp"
 #include "tools/slipstream/committed_result.hpp"
@@ -77,7 +78,10 @@ int run_replay(const options& o)
     }
     const timeline_request timeline(o, names);
 
-    const trace::recorded_trace recorded = trace::import_trace(o.kineto, o.et);
+    const trace::recorded_trace recorded = [&] {
+        const host::nvtx_range range("import trace");
+        return trace::import_trace(o.kineto, o.et);
+    }();
     const trace::hazard_analysis analysis = trace::analyze(recorded);
     print_trace(to, o, recorded, analysis);
 
@@ -93,6 +97,7 @@ int run_replay(const options& o)
     } else {
         std::optional<workloads::replay> work;
         {
+            const host::nvtx_range range("calibrate");
             progress_bar bar("calibrating");
             workloads::replay_options how;
             how.break_kind = o.break_kind;

@@ -1,4 +1,5 @@
 #include "tools/slipstream/comparison.hpp"
+#include "host/nvtx_range.hpp"
 #include "tools/slipstream/progress_bar.hpp"
 #include <algorithm>
 #include <cmath>
@@ -66,6 +67,7 @@ std::vector<engine_runs> compare(workloads::workload& work, const std::vector<st
     const config configuration = engine_configuration(o, device);
     for (std::size_t i = 0; i < names.size(); ++i) {
         out[i].engine = names[i];
+        const host::nvtx_range range("prepare " + names[i]);
         made[i] = engines::make_engine(names[i], configuration, device, program.image());
         made[i]->prepare(program);
     }
@@ -82,8 +84,14 @@ std::vector<engine_runs> compare(workloads::workload& work, const std::vector<st
             if (!made[i]) continue;
             try {
                 work.reset();
-                const engines::run_result result = made[i]->run(program);
-                const workloads::verdict v = work.verify();
+                const engines::run_result result = [&] {
+                    const host::nvtx_range range("run " + names[i]);
+                    return made[i]->run(program);
+                }();
+                const workloads::verdict v = [&] {
+                    const host::nvtx_range range("verify " + names[i]);
+                    return work.verify();
+                }();
                 out[i].makespan_us.push_back(result.makespan_us);
                 out[i].submit_us.push_back(result.submit_us);
                 for (const auto& [name, us] : result.phases) out[i].phases[name].push_back(us);

@@ -1,4 +1,5 @@
 #include "tools/slipstream/timeline.hpp"
+#include "host/nvtx_range.hpp"
 #include "host/timeline/chrome_trace.hpp"
 #include "tools/slipstream/commands.hpp"
 #include "tools/slipstream/json_report.hpp"
@@ -28,6 +29,7 @@ bool timeline_request::carry_out(workloads::workload& work, const config& config
     std::vector<timeline::recorded_run> runs;
     for (const std::string& name : engines_) {
         try {
+            const host::nvtx_range range("record " + name);
             work.reset();
             runs.push_back(timeline::record_run(name, configuration, device, work.program(), entries_));
         } catch (const error& what) {
