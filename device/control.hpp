@@ -64,14 +64,19 @@ public:
     {
         if (rounds_++ % P::look_at_request == 0) request_ = read_request<P>(s_, team);
         const command request = request_;
-        if (request == command::park || request == command::abort)
-            return end_feed<P>(*s_.ingest_phase, team, feed_phase::stopped);
+        if (request == command::park || request == command::abort) return end(team, feed_phase::stopped);
         if (ingest_.step(team)) return round_result::busy;
-        if (request == command::drain && ingest_.rings_empty()) return end_feed<P>(*s_.ingest_phase, team, feed_phase::dry);
+        if (request == command::drain && ingest_.rings_empty()) return end(team, feed_phase::dry);
         return round_result::idle;
     }
 
 private:
+    SLIPSTREAM_BOTH round_result end(typename P::team& team, feed_phase phase)
+    {
+        ingest_.save(team);
+        return end_feed<P>(*s_.ingest_phase, team, phase);
+    }
+
     const control_state<P>& s_;
     ingest<P> ingest_;
     command request_ = command::run;
@@ -203,7 +208,10 @@ public:
             team.leader() ? P::load(edge::A9_phase, *s_.schedule_phase, order::acquire, scope::block) : 0u);
         team.sync();
         const bool busy = notifier_.step(team);
-        if (!busy && phase == static_cast<u32>(schedule_phase::finished)) return round_result::finished;
+        if (!busy && phase == static_cast<u32>(schedule_phase::finished)) {
+            notifier_.save(team);
+            return round_result::finished;
+        }
         return busy ? round_result::busy : round_result::idle;
     }
 

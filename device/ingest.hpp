@@ -19,6 +19,7 @@
 // EDGES  A0 (ring chunks, relaxed polls + one acquire fence at system scope: host memory written before submit is visible to the task)
 //        R1 (consumed: the chunks were read, they may be overwritten) · A2 (slot free) · R3 (slot decoded)
 //        A16 (join word of a stream: its work is visible to the tasks that joined it)
+// Bus counts (layout.hpp: bus_count): looks at the rings in a register, what happens once in many tasks in fast memory.
 #pragma once
 #include "device/layout.hpp"
 
@@ -30,7 +31,7 @@ public:
     using team_type = typename P::team;
 
     SLIPSTREAM_BOTH ingest(const engine_memory<P>& memory, const control_state<P>& state)
-        : m_(memory), s_(state), free_(state.free_queue()), decoded_(state.decoded_queue())
+        : m_(memory), s_(state), free_(state.free_queue()), decoded_(state.decoded_queue()), looks_(state.bus[ring_looks])
     {
     }
 
@@ -100,17 +101,27 @@ public:
         return true;
     }
 
+    /// At the end: the counts since the engine was made, for the host.
+    SLIPSTREAM_BOTH void save(team_type& team)
+    {
+        team.sync();
+        if (!team.leader()) return;
+        u64 taken = 0;
+        SLIPSTREAM_ONE_COPY
+        for (u32 r = 0; r < m_.n.rings; ++r) taken += s_.progress[r].position;
+        s_.bus[ring_looks] = looks_;
+        s_.bus[ring_slots_taken] = taken;
+        s_.bus[handles_read] = s_.counters[handles_met];
+        SLIPSTREAM_ONE_COPY
+        for (u32 k = 0; k < notifier_counts; ++k) P::set(m_.bus[k], s_.bus[k]);
+    }
+
 private:
     enum stage_name : u32 { stage_header, stage_entries, stage_second_half, stage_scalars, stage_gate };
 
     static constexpr u32 rings_at_once = staged_rings;
     static constexpr u32 staged_words = staged_slots * 16;
     static constexpr u32 no_ring = ~0u;
-
-    SLIPSTREAM_BOTH u32 chunks_at_once() const
-    {
-        return (m_.n.ring_slots < staged_slots ? m_.n.ring_slots : staged_slots) * abi::slot_chunks;
-    }
 
     SLIPSTREAM_BOTH abi::chunk load_chunk(u32 r, u64 position, u32 c) const
     {
@@ -134,9 +145,10 @@ private:
     /// fetched[j]: how many from the head on are complete.
     SLIPSTREAM_BOTH void fetch(team_type& team, u32 first)
     {
-        const u32 limit = chunks_at_once();
+        const u32 limit = m_.n.look_chunks();
         u32 bad[rings_at_once];
         for (u32 j = 0; j < rings_at_once; ++j) bad[j] = first + j < m_.n.rings ? limit : 0;
+        looks_ += m_.n.rings - first < rings_at_once ? m_.n.rings - first : rings_at_once;
         SLIPSTREAM_ONE_COPY
         for (u32 c = team.rank(); c < limit; c += team.size()) {
             abi::chunk chunk[rings_at_once];
@@ -161,13 +173,14 @@ private:
     {
         ahead_ring_ = r;
         ahead_position_ = position;
-        team.each32([&](u32 c) { if (c < chunks_at_once()) ahead_.at(0, c) = load_chunk(r, position, c); });
+        ++looks_;
+        team.each32([&](u32 c) { if (c < m_.n.look_chunks()) ahead_.at(0, c) = load_chunk(r, position, c); });
     }
 
     /// What look_ahead() brought, or a fresh look when the ring's head has moved since. Returns how many slots are complete.
     SLIPSTREAM_BOTH u32 stage_ahead(team_type& team)
     {
-        const u32 limit = chunks_at_once();
+        const u32 limit = m_.n.look_chunks();
         const u64 position = s_.progress[ahead_ring_].position;
         if (position != ahead_position_) look_ahead(team, ahead_ring_, position);
         u32 bad = limit;
@@ -210,11 +223,14 @@ private:
         // The submitter is told every quarter ring, and at once when the ring runs dry.
         if (rp.position != rp.published && (!progress || 4 * (rp.position - rp.published) >= m_.n.ring_slots)) {
             team.sync();
-            if (team.leader())
+            if (team.leader()) {
                 P::store(edge::R1_ring_consumed, m_.ring_pages[r].consumed, rp.position, order::release, scope::system);
+                ++s_.bus[consumed_told];
+            }
             rp.published = rp.position;
         }
         team.sync();
+        if (progress && logs()) log_sample(team, r, rp.position);
         if (team.leader()) s_.progress[r] = rp;
         team.sync();
         return progress;
@@ -364,7 +380,7 @@ private:
                 const bool by_handles = (w[0] & abi::handle_bit) != 0;
                 SLIPSTREAM_ONE_COPY
                 for (u32 i = 0; i < (entries_in.at(0, c) & 3); ++i) {
-                    const raw_access a = by_handles ? by_handle(w[i] & abi::handle_index_mask) : raw_access{address_in(w), w[2], 0, 1, 0};
+                    const raw_access a = by_handles ? by_handle(w[i] & abi::handle_index_mask, true) : raw_access{address_in(w), w[2], 0, 1, 0};
                     const abi::access_entry entry = entries_in.at(0, c) == entry_is_after
                         ? abi::access_entry::after(w[0] & 0xff, w[1] | static_cast<u64>(w[2]) << 32)
                         : a.entry(abi::mode_of(w[by_handles ? i : 0]));
@@ -433,7 +449,8 @@ private:
     /// Moves freed slots out of the free queue and their pool blocks back onto the stack.
     SLIPSTREAM_BOTH void reclaim(team_type& team)
     {
-        for (u32 count = free_.available(team); count != 0; --count) {
+        const u32 came_back = free_.available(team);
+        for (u32 count = came_back; count != 0; --count) {
             const u32 slot = free_.pop();
             u32 block = P::get(s_.first_block[slot]);
             u32 top = *s_.pool_free_count;
@@ -453,6 +470,21 @@ private:
             team.sync();
         }
         free_.release(team);
+        if (came_back != 0 && logs()) log_sample(team, control_sample::no_ring, 0);
+    }
+
+    SLIPSTREAM_BOTH bool logs() const { return m_.n.sample_capacity != 0; }
+
+    /// For a flight log; beyond its capacity only the count goes on.
+    SLIPSTREAM_BOTH void log_sample(team_type& team, u32 ring, u64 taken)
+    {
+        u32 free = 0;
+        SLIPSTREAM_ONE_COPY
+        for (u32 g = team.rank(); g < m_.n.groups(); g += team.size()) free += popcount(s_.free_slots[g]);
+        free = team.reduce_add(free);
+        if (!team.leader()) return;
+        const u64 at = s_.bus[samples_told]++;
+        if (at < m_.n.sample_capacity) m_.control_log[at] = {P::clock_ns(), taken, ring, m_.n.window_used - free};
     }
 
     /// The lowest group with a free window slot, or no_slot.
@@ -515,7 +547,7 @@ private:
 
     SLIPSTREAM_BOTH void take_handle(team_type& team, ring_progress& rp, u32 w)
     {
-        take_access(team, rp, abi::mode_of(w), by_handle(w & abi::handle_index_mask));
+        take_access(team, rp, abi::mode_of(w), by_handle(w & abi::handle_index_mask, team.leader()));
     }
 
     /// A declared access, before it is packed.
@@ -533,14 +565,15 @@ private:
     };
 
     /// A registered handle. Handles never change, so the device keeps those it has met and reads the host's table (a PCIe
-    /// round trip) once for each. Lanes that meet at one handle write the same.
-    SLIPSTREAM_BOTH raw_access by_handle(u32 index)
+    /// round trip) once for each. Lanes that meet at one handle write the same. `counts`: the lane is the one that counts the read.
+    SLIPSTREAM_BOTH raw_access by_handle(u32 index, bool counts)
     {
         abi::handle_entry h = m_.handle_cache[index];
         if (h.address == 0) {
             // The host wrote the entry before it published the message.
             P::fence(edge::A0_ring_fence, order::acquire, scope::system);
             h = m_.handles[index];
+            if (counts) team_type::add(s_.counters[handles_met], 1);
             m_.handle_cache[index] = h;
         }
         return {h.address, h.bytes, index + 1, h.rows ? h.rows : 1, h.rows ? h.pitch : 0};
@@ -613,6 +646,7 @@ private:
     {
         const u32 now = team.broadcast(
             team.leader() ? P::load(edge::A16_stream_done, m_.stream_joins[point >> 32], order::relaxed, scope::system) : 0u);
+        if (team.leader()) ++s_.bus[stream_words_read];
         team.sync();
         return static_cast<std::int32_t>(now - static_cast<u32>(point)) >= 0;
     }
@@ -635,6 +669,7 @@ private:
     u32 ahead_ring_ = no_ring;
     u32 turns_ = 0;
     u32 turn_ = 0; ///< the ring that is polled first
+    u64 looks_; ///< see ring_looks; 64 bits: it counts on while nothing comes
 };
 
 } // namespace slipstream::device

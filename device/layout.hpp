@@ -3,7 +3,7 @@
 //
 // LAYOUT
 //   pinned (host and device)   rings[rings][ring_slots] of 64 B · host_page · ring_page[rings] · complete bits[rings][2048]
-//                              · recorder[workers] of 16 B · handle table · flight log · stream join words
+//                              · recorder[workers] of 16 B · handle table · flight log · stream join words · bus and pick counts
 //   device                     records[window] of 384 B · mailboxes[workers] of 128 B · done[workers] of 4 B
 //                              · handle cache · stop word · notifier's mirror
 //   fast (shared memory of the control block, spilled to device memory at park)   control_state: queues, window, scheduler
@@ -13,6 +13,7 @@
 //   host_page.heartbeat   notifier -> service, system          recorder[w]         worker w -> host, system
 //   host_page.failures    notifier -> host, system             host_page.failures_read   host (under a lock) -> notifier, system
 //   stream_joins          a stream's callback -> ingest, system
+//   bus[k]                the role that counts it, once, when it ends -> host, after the kernel   picks[w]   worker w, likewise
 //   record (args)         ingest -> worker, device             record.next_block   ingest resets; workers draw
 //   record.status         worker -> scheduler, device          mailbox[w]          scheduler -> worker w, device
 //   record.finished       workers add -> workers that wait, device; the linker resets it when nobody can be waiting
@@ -26,7 +27,7 @@
 // EDGES   see device/edge.hpp; each operation names its own.
 //
 // Fast-memory budget, by control_state::measure (4 rings, 131 workers, 5 task types): G = W/32 groups; successors 4 W G, pool
-// books 12 a block of four accesses, what staged tasks wait for 48 W, the rest about 80 W. Accesses: 64 a block, as many blocks as
+// books 12 a block of four accesses, what staged tasks wait for 48 W, bus counts 88, the rest about 80 W. Accesses: 64 a block, as many blocks as
 // find room in the 224 K of an SM; the others lie in device memory (sizes::pool_near_blocks).
 //   W                 32      64      256     512     1024
 //   near, bytes       27 K    32 K    67 K    129 K   171 K and its successors in device memory (128 K)
@@ -47,6 +48,8 @@ inline constexpr u32 pool_word_blocks = 32 / pool_block_entries; ///< blocks tha
 inline constexpr u32 rings_max = 16;
 inline constexpr u32 cuda_workers_per_sm_step = 160; ///< the kernel for n workers an SM has room for n times as many
 inline constexpr u32 mailbox_depth = 2;
+inline constexpr u32 staged_slots = abi::message_plain_slots; ///< ring slots fetched at a time: one chunk a lane of a warp
+inline constexpr u32 staged_rings = 4; ///< rings fetched in one go
 inline constexpr u32 recent_max = 32;     ///< tasks handed over last, behind which others may be staged
 inline constexpr u32 waits_max = 3;       ///< tasks that a staged one may wait for
 inline constexpr u32 admitted_max = 32; ///< tasks between admission and linker
@@ -198,10 +201,14 @@ struct sizes {
     u32 types;
     u32 handles;
     u32 log_capacity; ///< flight-log entries a worker can keep
+    u32 sample_capacity; ///< control samples ingest can keep
     u32 staging;      ///< 1: tasks may be mailed before those that they wait for are complete
     u32 lone_workers; ///< 1: a worker has its SM to itself and may poll with acquire loads (they empty the SM's L1)
 
     SLIPSTREAM_BOTH u32 groups() const { return window / 32; }
+    /// Chunks of one ring that ingest loads at a time.
+    SLIPSTREAM_BOTH u32 look_chunks() const { return (ring_slots < staged_slots ? ring_slots : staged_slots) * abi::slot_chunks; }
+    u32 look_bytes() const { return look_chunks() * static_cast<u32>(sizeof(abi::chunk)); }
     SLIPSTREAM_BOTH u32 pool_words() const { return pool_blocks / pool_word_blocks; }
     SLIPSTREAM_BOTH bool successors_near() const { return window <= successors_near_max; }
     SLIPSTREAM_BOTH u32 worker_groups() const { return (workers + 31) / 32; }
@@ -215,16 +222,48 @@ struct sizes {
     }
 };
 
-/// One picked-up run of blocks with its times, kept when a flight log is asked for.
+/// What crossed the bus, by the protocol's own count: accesses to pinned memory since the engine was made, in the unit that the comment
+/// names. A role counts in its registers and in fast memory, and shows the host a copy in pinned memory when it ends.
+enum bus_count : u32 {
+    // ingest
+    ring_looks,        ///< loads of the next chunks of one ring, sizes::look_bytes each, whether anything had come or not
+    ring_slots_taken,  ///< slots, the part of it that brought something
+    handles_read,      ///< entries of the handle table
+    stream_words_read, ///< join words, while a gate waits for a stream
+    consumed_told,     ///< stores of ring_page.consumed
+    samples_told,      ///< control samples due, those beyond their log's capacity included
+    // notifier
+    command_looks,         ///< loads of the command word; a heartbeat goes with each
+    failure_looks,         ///< loads of failures_read and of the command word, while it waits for room for a record
+    failures_told,         ///< failure records
+    completion_words_told, ///< stores of a word of completion bits
+    low_water_told,        ///< stores of ring_page.low_water
+    bus_counts,
+    notifier_counts = command_looks
+};
+
+/// One picked-up run of blocks with its times, kept when a flight log is asked for. Cost then: two looks at the clock a run (three of a
+/// staged one) and this entry, stored to pinned memory behind the body; samples of ingest (below) once a poll that took something.
 struct flight_log_entry {
     u32 ring_and_type;
     u32 position;
     u32 block;
     u32 count_and_sm; ///< blocks << 16 (capped) | SM id
+    u64 wait_ns; ///< staged: when the worker began to wait for the tasks before this one; else 0
     u64 start_ns;
     u64 end_ns;
 };
-static_assert(sizeof(flight_log_entry) == 32);
+static_assert(sizeof(flight_log_entry) == 40);
+
+/// How full the window was when ingest had taken slots of a ring, or had taken window slots back; kept beside the flight log.
+struct control_sample {
+    u64 time_ns;
+    u64 ring_taken; ///< slots ever taken of the ring
+    u32 ring;       ///< or no_ring: window slots came back
+    u32 occupied;   ///< window slots that ingest has given away and not got back
+    static constexpr u32 no_ring = ~0u;
+};
+static_assert(sizeof(control_sample) == 24);
 
 /// All memory that control block, workers and host share; a plain value handed to the kernel.
 template <class P>
@@ -238,7 +277,9 @@ struct engine_memory {
     typename P::chunk_word* recorder;              ///< [workers]
     const abi::handle_entry* handles;              ///< written by the host before a handle is used
     flight_log_entry* flight_log;                  ///< [workers][log_capacity], or null
-    typename P::template word<u32>* flight_counts; ///< [workers] entries written
+    control_sample* control_log;                   ///< [sample_capacity], or null
+    typename P::template cell<u64>* picks;         ///< [workers] flight records ever stored, one for each run of blocks picked up
+    typename P::template cell<u64>* bus;           ///< [bus_counts]
     typename P::template word<u32>* stream_joins;  ///< see host/stream_join.hpp; an `after` entry names one of them
     // device
     task_record<P>* records;
@@ -441,6 +482,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(seen, u32, near, 32 * s.worker_groups())   /* answers ever taken from it,                                     */  \
     X(mailed, u32, near, 32 * s.worker_groups()) /* slots of the mails due; else they lie in registers              */  \
     X(batch, u32, near, s.queue_slots()) /* slots completed in this step */                                             \
+    X(bus, u64, near, bus_counts)        /* what ingest and notifier have counted: see bus_count */                     \
     X(counters, u32, near, 16)                                                                                          \
     X(poison_state, u32, far, poison_words)                                                                             \
     X(poison_entries, abi::access_entry, far, poison_entries_max)                                                       \
@@ -450,9 +492,6 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(poison_cause_of, u32, far, s.window)          /* cause of a cancelled task until it is settled */                 \
     X(poison_outcomes, task_outcome, far, s.window) /* of a settled task, until the notifier has read it */             \
     X(poison_pending, u32, far, s.queue_slots())    /* cancelled, to be completed by the next step */
-
-inline constexpr u32 staged_slots = abi::message_plain_slots; ///< ring slots fetched at a time: one chunk a lane of a warp
-inline constexpr u32 staged_rings = 4; ///< rings fetched in one go
 
 /// Where a role stands, for the role behind it: stopped by a park, or dry (nothing will come any more).
 enum class feed_phase : u32 { running = 0, stopped = 1, dry = 2 };
@@ -561,6 +600,7 @@ enum scheduler_counter : u32 {
     failures_seen,    ///< some body has failed since the engine was made
     poison_active,    ///< a task has failed or was cancelled since the last clear_failure
     cancelled_pending, ///< entries of poison_pending
+    handles_met,       ///< entries of the handle table ever read (ingest)
     control_counters
 };
 static_assert(control_counters <= 16);

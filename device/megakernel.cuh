@@ -31,12 +31,15 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
     __shared__ verdict decision;
     __shared__ __align__(16) u32 kept_words[abi::task_words_max];
     __shared__ block_failure failure;
+    __shared__ flight_times times; // the leader's; not in registers, which would be the bodies'
     u32 sm;
     asm("mov.u32 %0, %%smid;" : "=r"(sm));
     worker_port<P> port(args.memory, blockIdx.x - 1, sm);
     const bool leader = threadIdx.x == 0;
-    if (leader) failure.code = 0;
-    u64 start_ns = 0;
+    if (leader) {
+        failure.code = 0;
+        times.wait_ns = 0;
+    }
     for (;;) {
         if (leader) letter = port.wait();
         __syncthreads();
@@ -52,25 +55,34 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
         bool skipped = false;
         if (mine.waits() != 0) {
             // The struct is copied to where the polls of the first warp do not drive it out of the cache.
-            if (leader) decision = port.await(mine);
+            if (leader) {
+                if (port.logs()) times.wait_ns = P::clock_ns();
+                decision = port.await(mine);
+            }
             if (threadIdx.x >= 32)
                 for (u32 i = threadIdx.x - 32; i < abi::task_words_max; i += Threads - 32) kept_words[i] = P::get(record.words[i]);
             __syncthreads();
-            if (decision == verdict::leave) return; // aborted
+            if (decision == verdict::leave) { // parked, or aborted
+                if (leader) port.save();
+                return;
+            }
             skipped = decision == verdict::skip;
             words = kept_words;
         }
         if (skipped) {
-            if (leader) port.skip();
+            if (leader) {
+                port.skip();
+                times.wait_ns = 0;
+            }
         } else if (!mine.tickets()) {
             if (leader) {
                 port.record_flight(mine, mine.block());
-                if (port.logs()) start_ns = P::clock_ns();
+                if (port.logs()) times.start_ns = P::clock_ns();
             }
             cuda_block<Threads> block(mine.block(), blocks, arena, &failure);
             run_body(List{}, type, words, block);
             __syncthreads();
-            if (leader && port.logs()) port.log_flight(mine, mine.block(), 1, start_ns);
+            if (leader && port.logs()) port.log_flight(mine, mine.block(), 1, times);
         } else {
             const u32 chunk = port.ticket_chunk(blocks);
             for (;;) {
@@ -80,7 +92,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                 if (first >= blocks) break;
                 if (leader) {
                     port.record_flight(mine, first);
-                    if (port.logs()) start_ns = P::clock_ns();
+                    if (port.logs()) times.start_ns = P::clock_ns();
                 }
                 const u32 last = first + chunk < blocks ? first + chunk : blocks;
                 for (u32 b = first; b < last; ++b) {
@@ -89,7 +101,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                     run_body(List{}, type, words, block);
                 }
                 __syncthreads(); // everybody has read first_drawn and is done with the scratch memory
-                if (leader && port.logs()) port.log_flight(mine, first, last - first, start_ns);
+                if (leader && port.logs()) port.log_flight(mine, first, last - first, times);
             }
             __syncthreads();
         }

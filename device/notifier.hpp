@@ -42,6 +42,14 @@ public:
         return published;
     }
 
+    /// At the end: the counts since the engine was made, for the host.
+    SLIPSTREAM_BOTH void save(team_type& team)
+    {
+        if (!team.leader()) return;
+        SLIPSTREAM_ONE_COPY
+        for (u32 k = notifier_counts; k < bus_counts; ++k) P::set(m_.bus[k], s_.bus[k]);
+    }
+
 private:
     SLIPSTREAM_BOTH bool publish(team_type& team)
     {
@@ -60,6 +68,7 @@ private:
             if (open == ~0u || !team.leader()) return;
             m_.complete_mirror[open] = word;
             P::store(edge::R7_complete, m_.complete_bits[open], word, order::relaxed, scope::system);
+            ++s_.bus[completion_words_told];
         };
         SLIPSTREAM_ONE_COPY
         for (u32 i = 0; i < count; ++i) {
@@ -116,6 +125,7 @@ private:
                      failure_record{entry.position, static_cast<u32>(entry.ring), entry.status, n,
                                     (entry.failure & outcome_cancelled) != 0}.encode(),
                      order::relaxed, scope::system);
+            ++s_.bus[failures_told];
         }
     }
 
@@ -124,8 +134,10 @@ private:
     SLIPSTREAM_BOTH bool room_for_failure(u32 n)
     {
         for (u32 attempt = 0; n - failures_read_ > failures_kept; ++attempt) {
+            ++s_.bus[failure_looks];
             failures_read_ = P::load(edge::A18_failures_read, m_.page->failures_read, order::acquire, scope::system);
             if (n - failures_read_ <= failures_kept) break;
+            ++s_.bus[failure_looks];
             if (P::load(edge::A8_command, m_.page->command_word, order::acquire, scope::system) == static_cast<u32>(command::abort))
                 return false;
             P::pause(attempt);
@@ -155,6 +167,7 @@ private:
         if (team.leader()) {
             s_.low_water[r] = mark;
             P::store(edge::R7_low_water, m_.ring_pages[r].low_water, mark, order::relaxed, scope::system);
+            ++s_.bus[low_water_told];
         }
         team.sync();
     }
@@ -163,6 +176,7 @@ private:
     SLIPSTREAM_BOTH void watch(team_type& team)
     {
         if (team.leader()) {
+            ++s_.bus[command_looks];
             u32 wanted = P::load(edge::A8_command, m_.page->command_word, order::acquire, scope::system);
             if (wanted < static_cast<u32>(command::park) || wanted == static_cast<u32>(command::drain))
                 if (P::clock_ns() >= leave_ns_) wanted = static_cast<u32>(command::park);

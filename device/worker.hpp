@@ -9,9 +9,10 @@
 // A staged mail, moreover: polls of the finished counts it waits for, all of one poll in flight together (of a single one, a lone
 // worker: acquire loads), and one acquire fence. The record is read meanwhile.
 //
-// OWNERS  worker w alone writes done[w] (once it has left for a park, the scheduler) and recorder[w]; it alone reads mailbox[w].
+// OWNERS  worker w alone writes done[w] (once it has left for a park, the scheduler) recorder[w] and picks[w]; it alone reads mailbox[w].
 // EDGES   A4 (mail, relaxed poll) + A4_fence (acquire, device): the record, and all writes of the predecessors
 //         R5R12_fence (release, device), then R12 (finished count) and R5 (done): the body's writes
+//         none for picks[w]: worker w reads back what it stored in the launch before; the host reads when the kernel has left
 //         A12 (finished counts, relaxed poll) + A12_fence (acquire, device): the writes of the predecessors of a staged task
 #pragma once
 #include "device/scheduler.hpp"
@@ -31,6 +32,12 @@ struct flight_record {
     SLIPSTREAM_BOTH static flight_record decode(const abi::chunk& c) { return {c.w[0], c.w[1], c.w[2], c.w[3]}; }
 };
 
+/// When a run of blocks began to wait (0: it did not) and began; kept only for a flight log.
+struct flight_times {
+    u64 wait_ns;
+    u64 start_ns;
+};
+
 /// What is to be done with a staged mail. To leave: at once, the engine is aborted or parks.
 enum class verdict : u32 { run, skip, leave };
 
@@ -39,7 +46,7 @@ class worker_port {
 public:
     SLIPSTREAM_BOTH worker_port(const engine_memory<P>& memory, u32 worker, u32 sm)
         : m_(memory), worker_(worker), sm_(sm),
-          done_(P::load(edge::P5_self, m_.done[worker], order::relaxed, scope::device))
+          done_(P::load(edge::P5_self, m_.done[worker], order::relaxed, scope::device)), picks_(P::get(m_.picks[worker]))
     {
     }
 
@@ -138,20 +145,18 @@ public:
         const flight_record entry{1u << 31 | letter.type() << 8 | (letter.identity >> 27 & 15), letter.identity & 0x7ffffffu, block,
                                   sm_ << 16 | worker_};
         P::store(edge::P3_recorder, m_.recorder[worker_], entry.encode(), order::relaxed, scope::system);
+        ++picks_;
     }
 
-    /// Keeps a line of history when a flight log was asked for; beyond its capacity only the count goes on.
-    SLIPSTREAM_BOTH void log_flight(const mail& letter, u32 block, u32 count, u64 start_ns)
+    /// Keeps a line of history when a flight log was asked for, behind record_flight(); beyond its capacity only the count goes on.
+    SLIPSTREAM_BOTH void log_flight(const mail& letter, u32 block, u32 count, flight_times& times)
     {
         if (m_.n.log_capacity == 0) return;
-        if (logged_ == ~0u) logged_ = P::load(edge::P5_self, m_.flight_counts[worker_], order::relaxed, scope::system);
-        if (logged_ < m_.n.log_capacity)
-            m_.flight_log[static_cast<u64>(worker_) * m_.n.log_capacity + logged_]
+        if (picks_ <= m_.n.log_capacity)
+            m_.flight_log[static_cast<u64>(worker_) * m_.n.log_capacity + picks_ - 1]
                 = {1u << 31 | letter.type() << 8 | (letter.identity >> 27 & 15), letter.identity & 0x7ffffffu, block,
-                   (count < 0xffff ? count : 0xffff) << 16 | sm_, start_ns, P::clock_ns()};
-        ++logged_;
-        // Read by the host after the kernel has left.
-        P::store(edge::P5_self, m_.flight_counts[worker_], logged_, order::relaxed, scope::system);
+                   (count < 0xffff ? count : 0xffff) << 16 | sm_, times.wait_ns, times.start_ns, P::clock_ns()};
+        times.wait_ns = 0; // of the next run of a ticket mail, and of the next mail
     }
     SLIPSTREAM_BOTH bool logs() const { return m_.n.log_capacity != 0; }
 
@@ -188,11 +193,15 @@ public:
     /// The last words of a worker that was told to leave.
     SLIPSTREAM_BOTH void leave(const mail& letter)
     {
+        save();
         if (letter.tag == 0) return; // aborted: nothing is kept
         done_ = done_word::make(letter.tag, done_ & done_word::failed_bit);
         // Relaxed: nobody awaits it; the kernel's end publishes it.
         P::store(edge::P5_self, m_.done[worker_], done_, order::relaxed, scope::device);
     }
+
+    /// Keeps for the host, and for the next launch, what was counted; the last thing that a worker does whose await() told it to leave.
+    SLIPSTREAM_BOTH void save() { P::set(m_.picks[worker_], picks_); }
 
 private:
     SLIPSTREAM_BOTH stop_level look(u32 attempt) const
@@ -236,7 +245,7 @@ private:
     u32 skipped_ = 0; ///< skipped_bit: the mail in hand is not run
     bool stumbled_ = false; ///< the block in hand failed or was skipped
     u32 drawn_ = 0; ///< drawn_bit: the mail in hand is a ticket mail and no ticket is left
-    u32 logged_ = ~0u;
+    u64 picks_; ///< flight records ever stored
 };
 
 } // namespace slipstream::device

@@ -123,17 +123,22 @@ private:
             const u32 type = letter.type();
             const u32 blocks = P::get(record.blocks);
             u32 failure = 0;
+            device::flight_times times{};
+            if (port.logs() && letter.waits() != 0) times.wait_ns = P::clock_ns();
             const device::verdict decision = letter.waits() != 0 ? port.await(letter) : device::verdict::run;
-            if (decision == device::verdict::leave) break; // aborted
+            if (decision == device::verdict::leave) { // parked, or aborted
+                port.save();
+                break;
+            }
             const auto run = [&](u32 first, u32 count) {
                 port.record_flight(letter, first);
-                const u64 start_ns = port.logs() ? P::clock_ns() : 0;
+                if (port.logs()) times.start_ns = P::clock_ns();
                 for (u32 b = first; b < first + count; ++b) {
                     host_block block(b, blocks, shared.data(), shared_bytes_);
                     image_.host_bodies[type](record.words, block);
                     if (failure == 0) failure = block.failure();
                 }
-                port.log_flight(letter, first, count, start_ns);
+                port.log_flight(letter, first, count, times);
             };
             if (decision == device::verdict::skip) {
                 port.skip();

@@ -1,10 +1,13 @@
 // Submission, completion, memory and the service thread.
 #include "host/runtime_core.hpp"
 #include "device/control.hpp"
+#include "host/bus_count.hpp"
+#include "host/nvtx_range.hpp"
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <spdlog/spdlog.h>
 
 namespace slipstream::host {
@@ -17,6 +20,7 @@ using device::scope;
 namespace {
 
 constexpr auto service_turn = std::chrono::microseconds(50);
+constexpr u32 flight_samples_each = 8; ///< samples for each entry of a worker's flight log
 
 u64 next_core_id()
 {
@@ -61,6 +65,7 @@ void check_config(config& c)
     if (c.rings >= c.window) refuse("rings = " + std::to_string(c.rings) + ": the window must have more slots than there are rings");
     if (c.accesses_max < 4 || c.accesses_max > 60000) refuse("accesses_max must be 4 to 60000");
     if (c.handles_max < 1 || c.handles_max > detail::member_handles_max) refuse("handles_max must be 1 to 16777214");
+    if (c.flight_log > (1u << 24)) refuse("flight_log = " + std::to_string(c.flight_log) + " entries: at most 16777216");
     if (c.residency.count() < 1) refuse("residency must be at least 1 ms");
 }
 
@@ -96,6 +101,7 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     n.types = image_.types;
     n.handles = config_.handles_max;
     n.log_capacity = config_.flight_log;
+    n.sample_capacity = config_.flight_log * flight_samples_each;
     n.staging = config_.staging ? 1 : 0;
     n.lone_workers = config_.workers_per_sm == 1 ? 1 : 0;
     // A ring that waits at its gate holds the pool blocks of one message; one message more than all rings can hold in that way
@@ -132,7 +138,9 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     pinned(handles, n.handles);
     m.handles = handles;
     pinned(m.flight_log, static_cast<u64>(n.workers) * n.log_capacity);
-    pinned(m.flight_counts, n.workers);
+    pinned(m.control_log, n.sample_capacity);
+    pinned(m.picks, n.workers);
+    pinned(m.bus, device::bus_counts);
     pinned(m.stream_joins, stream_join::words);
     stream_join::word* signals = nullptr;
     pinned(signals, stream_join::words);
@@ -163,6 +171,7 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
 
     for (u32 r = 0; r < n.rings; ++r) {
         rings_.push_back(std::make_unique<ring>());
+        rings_[r]->history.reserve(n.sample_capacity);
         rings_[r]->writer = ring_writer<P>(m.rings + static_cast<u64>(r) * n.ring_slots, n.ring_slots, m.ring_pages + r);
     }
     {
@@ -366,6 +375,7 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
     }
     ++r.next;
     r.submitted.store(r.next, std::memory_order_release);
+    if (r.history.wanted()) r.history.note(P::clock_ns(), r.writer.position());
     return submit_status::submitted;
 }
 
@@ -519,6 +529,11 @@ void runtime_core::command(device::command c)
 /// Launches while something is unfinished and nobody paused; tells the kernel to leave when somebody did, or at the end.
 void runtime_core::service()
 {
+    std::optional<nvtx_range> parking;
+    const auto park = [&] {
+        if (!parking) parking.emplace("park");
+        command(device::command::park);
+    };
     try {
         for (;;) {
             // `stop_` is read first: what was submitted before it is then seen as unfinished.
@@ -528,21 +543,23 @@ void runtime_core::service()
             failures_.read();
             stream_join_->service([this](task_handle h) { return is_retired(h); });
             if (!resident) {
+                parking.reset();
                 if (stopping) break;
                 if (wanted) {
                     // Either pause() sees that the kernel is not away, or we see that it paused: both sequentially consistent.
                     away_.store(false, std::memory_order_seq_cst);
                     if (paused_.load(std::memory_order_seq_cst)) continue;
                     command(config_.batch ? device::command::drain : device::command::run);
+                    const nvtx_range launching(launches() == 0 ? "launch" : "relaunch");
                     backend_->launch(arguments_);
                     launches_.fetch_add(1, std::memory_order_relaxed);
                 } else {
                     away_.store(true, std::memory_order_release);
                 }
             } else if (stopping || paused_.load(std::memory_order_relaxed)) {
-                if (!config_.batch || stopping) command(device::command::park);
+                if (!config_.batch || stopping) park();
             } else if (!wanted && !all_retired()) {
-                command(device::command::park); // only streams are waited for: let their kernels have the SMs
+                park(); // only streams are waited for: let their kernels have the SMs
             }
             std::this_thread::sleep_for(service_turn);
         }
@@ -756,17 +773,46 @@ void runtime_core::download(void* to, const void* from, u64 bytes)
     }
 }
 
+/// What the roles leave behind for the host when they end.
+void runtime_core::check_away(const char* call) const
+{
+    if (!away_.load(std::memory_order_acquire)) throw config_error(std::string(call) + " needs pause() or run_batch() first");
+}
+
 std::vector<flight_entry> runtime_core::flight_log()
 {
-    if (!away_.load(std::memory_order_acquire)) throw config_error("flight_log() needs pause() or run_batch() first");
+    check_away("flight_log()");
     std::vector<flight_entry> out;
     for (u32 w = 0; w < memory_.n.workers; ++w) {
-        const u32 count = P::load(edge::P5_self, memory_.flight_counts[w], order::relaxed, scope::system);
-        for (u32 i = 0; i < std::min(count, memory_.n.log_capacity); ++i) {
+        const u64 count = std::min<u64>(P::get(memory_.picks[w]), memory_.n.log_capacity);
+        for (u64 i = 0; i < count; ++i) {
             const auto& e = memory_.flight_log[static_cast<u64>(w) * memory_.n.log_capacity + i];
             out.push_back({{e.ring_and_type & 0xff, e.position}, e.ring_and_type >> 8 & 0xffff, w, e.count_and_sm & 0xffff, e.block,
-                           e.count_and_sm >> 16, e.start_ns, e.end_ns});
+                           e.count_and_sm >> 16, e.wait_ns, e.start_ns, e.end_ns});
         }
+    }
+    return out;
+}
+
+flight_samples runtime_core::flight_samples()
+{
+    check_away("flight_samples()");
+    slipstream::flight_samples out;
+    for (u32 w = 0; w < memory_.n.workers; ++w) {
+        const u64 picks = P::get(memory_.picks[w]);
+        if (memory_.n.log_capacity != 0 && picks > memory_.n.log_capacity) out.lost_runs += picks - memory_.n.log_capacity;
+    }
+    const u64 told = P::get(memory_.bus[device::samples_told]);
+    const u64 kept = std::min<u64>(told, memory_.n.sample_capacity);
+    out.lost_samples = told - kept;
+    for (u64 i = 0; i < kept; ++i) {
+        const device::control_sample& s = memory_.control_log[i];
+        out.window.push_back({s.time_ns, s.occupied});
+        if (s.ring != device::control_sample::no_ring) out.taken.push_back({s.time_ns, s.ring, s.ring_taken});
+    }
+    for (u32 r = 0; r < rings_.size(); ++r) {
+        for (const ring_history::sample& s : rings_[r]->history.kept()) out.written.push_back({s.time_ns, r, s.written});
+        out.lost_writes += rings_[r]->history.lost();
     }
     return out;
 }
@@ -779,11 +825,10 @@ std::string runtime_core::task_name(task_handle h, u32 type)
     return type < image_.types ? image_.names[type] : "";
 }
 
-u64 runtime_core::ring_slots_written() const
+bus_traffic runtime_core::bus_traffic() const
 {
-    u64 total = 0;
-    for (const auto& r : rings_) total += r->writer.position();
-    return total;
+    check_away("bus_traffic()");
+    return bus_traffic_of(memory_);
 }
 
 } // namespace slipstream::host
@@ -833,5 +878,7 @@ u32 runtime_base::control_blocks() const { return core_->device().control_blocks
 const config& runtime_base::configuration() const { return core_->configuration(); }
 u64 runtime_base::launches() const { return core_->launches(); }
 std::vector<flight_entry> runtime_base::flight_log() { return core_->flight_log(); }
+flight_samples runtime_base::flight_samples() { return core_->flight_samples(); }
+bus_traffic runtime_base::bus_traffic() const { return core_->bus_traffic(); }
 
 } // namespace slipstream

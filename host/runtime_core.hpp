@@ -9,6 +9,7 @@
 #include "host/backend.hpp"
 #include "host/failure_book.hpp"
 #include "host/memory_pool.hpp"
+#include "host/ring_history.hpp"
 #include "host/ring_writer.hpp"
 #include "host/stream_join.hpp"
 #include <atomic>
@@ -45,6 +46,7 @@ public:
     task_handle upload(void* to, const void* from, u64 bytes);
     void download(void* to, const void* from, u64 bytes);
     std::vector<flight_entry> flight_log();
+    slipstream::flight_samples flight_samples();
     /// Name given at submission, or the type's; empty when it was long ago.
     std::string task_name(task_handle handle, u32 type);
 
@@ -52,8 +54,7 @@ public:
     const kernel_image& image() const { return image_; }
     backend& device() { return *backend_; }
     u64 launches() const { return launches_.load(std::memory_order_relaxed); }
-    /// Bytes that crossed the bus towards the device and back, counted by the protocol; for reports.
-    u64 ring_slots_written() const;
+    slipstream::bus_traffic bus_traffic() const;
 
 private:
     using P = device::host_platform;
@@ -66,6 +67,7 @@ private:
         u64 next = 0;                  ///< position of the next message
         std::vector<stream_point> joins; ///< what the next message has to wait for
         std::vector<std::string_view> names;
+        ring_history history; ///< for a flight log
         std::atomic<bool> taken{false};
         std::mutex shared_use; ///< threads beyond `rings` share the last ring
     };
@@ -80,6 +82,7 @@ private:
     void launch();
     void command(device::command c);
     void throw_if_dead();
+    void check_away(const char* call) const;
     void mark_dead(const std::string& why);
     void reclaim(bool wait_for_oldest);
     void* take_staging(u64 bytes);

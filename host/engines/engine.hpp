@@ -40,6 +40,7 @@ struct run_result {
     std::vector<std::pair<const char*, double>> phases{};
     /// How often something happened in this run, by name.
     std::vector<std::pair<const char*, u64>> counts{};
+    u64 begin_ns = 0; ///< when the makespan began, in std::chrono::steady_clock; engines over a runtime say it
 };
 
 /// One way to run programs on one device. An engine may be run many times; preparation (graphs, runtimes) happens in prepare.
@@ -59,6 +60,8 @@ public:
     virtual runtime_base* runtime() { return nullptr; }
     /// SMs that schedule instead of running tasks; after prepare(). 0 where scheduling is left to the host and the hardware.
     virtual double scheduling_sms() { return 0; }
+    /// What the tasks of the last run were called there, by their number; likewise.
+    virtual std::span<const task_handle> handles() const { return {}; }
 
 protected:
     const arrivals& when() const { return when_; }
@@ -69,6 +72,9 @@ private:
 
 /// Engines of a device, in the order of reports; README.md lists them.
 std::vector<std::string> engine_names(bool cuda);
+
+/// Does the engine of that name have a runtime behind it?
+bool runs_on_runtime(const std::string& name);
 
 /// Throws config_error naming the known engines when `name` is not one of them. `configuration.device` is ignored: the engine
 /// runs where `device` is. `device` outlives the engine.

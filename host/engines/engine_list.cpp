@@ -40,6 +40,11 @@ std::vector<std::string> engine_names(bool cuda)
     return {"serial", "slipstream", "slipstream-hostdep"};
 }
 
+bool runs_on_runtime(const std::string& name)
+{
+    return name == "slipstream" || name == "slipstream-hostdep";
+}
+
 void engine::set_arrivals(arrivals when)
 {
     if (!takes(when.mode)) throw config_error("the " + name() + " engine takes no " + name_of(when.mode) + " tasks: leave it out");
@@ -57,7 +62,7 @@ std::unique_ptr<engine> make_engine(const std::string& name, const config& confi
     }
     if (device.is_cuda() && image.cuda == nullptr)
         throw config_error("this workload was compiled for the host only: configure with CUDA, or use --device host");
-    if (name == "slipstream" || name == "slipstream-hostdep") {
+    if (runs_on_runtime(name)) {
         config there = configuration;
         there.device = device.is_cuda() ? "cuda:" + std::to_string(device.ordinal()) : "host";
         return name == "slipstream" ? make_slipstream_engine(there, image) : make_slipstream_hostdep_engine(there, image);

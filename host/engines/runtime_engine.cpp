@@ -25,6 +25,7 @@ void runtime_engine::prepare(const program& p)
 
 run_result runtime_engine::run(const program& p)
 {
+    const bus_traffic before = runtime_->bus_traffic();
     const bool preloaded = when().mode == arrival_mode::preloaded;
     if (!preloaded) {
         runtime_->resume();
@@ -44,7 +45,10 @@ run_result runtime_engine::run(const program& p)
     }
     runtime_->wait_all();
     run_result result = clock.stop(submit_us);
+    result.begin_ns = clock.watch().begin_ns();
     runtime_->pause(); // nobody else's launch waits for our kernel between two runs
+    const bus_traffic moved = runtime_->bus_traffic() - before;
+    result.counts = {{"bus_bytes_to_gpu", moved.to_gpu()}, {"bus_bytes_to_host", moved.to_host()}};
 
     const std::span<const program_task> tasks = p.tasks();
     for (std::size_t i = 0; i < handles_.size(); ++i)

@@ -11,6 +11,7 @@ public:
 
     std::string name() const override { return name_; }
     runtime_base* runtime() override { return runtime_.get(); }
+    std::span<const task_handle> handles() const override { return handles_; }
     void prepare(const program& p) override;
     run_result run(const program& p) override;
     double scheduling_sms() override;

@@ -64,7 +64,11 @@ private:
         while (oldest_ < next && runtime_->query(handles_[oldest_]).state != task_state::pending) ++oldest_;
     }
 
-    void tell(run_result& r) override { r.counts = {{"upstream_ids", upstream_ids_}, {"list_full", stalls_}}; }
+    void tell(run_result& r) override
+    {
+        r.counts.emplace_back("upstream_ids", upstream_ids_);
+        r.counts.emplace_back("list_full", stalls_);
+    }
 
     u32 list_max_;
     hazard_search hazards_;

@@ -1,12 +1,18 @@
 // The host clock of a run, in microseconds.
 #pragma once
 #include <chrono>
+#include <slipstream/abi/portable.hpp>
 #include <utility>
 
 namespace slipstream::engines {
 
 class stopwatch {
 public:
+    /// When it was made, by the clock's own count.
+    u64 begin_ns() const
+    {
+        return static_cast<u64>(std::chrono::duration_cast<std::chrono::nanoseconds>(start_.time_since_epoch()).count());
+    }
     /// Since construction.
     double total_us() const { return us(clock::now() - start_); }
     /// Since construction or the last lap.

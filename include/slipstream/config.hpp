@@ -20,7 +20,10 @@ struct config {
     u64 memory_bytes = 64u << 20;  ///< device memory behind buffer<T> and allocate()
     u64 staging_bytes = 16u << 20; ///< pinned memory behind upload and download
     bool staging = true;     ///< tasks may wait on a worker for those before them; off: only to measure what that gains
-    u32 flight_log = 0;      ///< entries of history each worker keeps; 0: only the flight recorder's last one
+    /// Entries of history each worker keeps, 40 bytes of pinned memory each; 0: only the flight recorder's last one. Window and rings
+    /// have room for eight times as many samples (flight_log.hpp). When on, each run of blocks takes two looks at the clock and stores
+    /// its entry across the bus before it is complete. At most 2^24.
+    u32 flight_log = 0;
     /// How long the kernel stays on the GPU at most before it lets other people's synchronising calls pass.
     std::chrono::milliseconds residency{200};
     /// Batch mode: nothing runs until run_batch(); the kernel ends when the ring is empty. For sanitizers and profilers.

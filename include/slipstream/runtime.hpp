@@ -3,7 +3,9 @@
 #include <chrono>
 #include <memory>
 #include <slipstream/builtin_tasks.hpp>
+#include <slipstream/bus_traffic.hpp>
 #include <slipstream/config.hpp>
+#include <slipstream/flight_log.hpp>
 #include <slipstream/kernel_image.hpp>
 #include <slipstream/stream.hpp>
 #include <slipstream/submit.hpp>
@@ -18,18 +20,6 @@ class runtime_core;
 }
 
 using deadline = std::chrono::steady_clock::time_point;
-
-/// One line of a worker's history (config::flight_log): which blocks of which task it ran, where and when.
-struct flight_entry {
-    task_handle task;
-    u32 type;
-    u32 worker;
-    u32 sm;
-    u32 first_block;
-    u32 blocks;
-    u64 start_ns; ///< the device's clock
-    u64 end_ns;
-};
 
 /// The part of a runtime that does not depend on the task list. Use slipstream::runtime<Tasks...>.
 ///
@@ -110,8 +100,11 @@ public:
     u32 control_blocks() const; ///< resident thread blocks that schedule and run no task
     const config& configuration() const;
     u64 launches() const; ///< how often the kernel was launched
-    /// History of all workers; only while paused or after run_batch().
+    /// History of all workers, and of window and rings (config::flight_log); only while paused or after run_batch().
     std::vector<flight_entry> flight_log();
+    slipstream::flight_samples flight_samples();
+    /// What the engine moved across the bus so far; only while paused or after run_batch().
+    slipstream::bus_traffic bus_traffic() const;
     host::runtime_core& core() { return *core_; }
 
 private:

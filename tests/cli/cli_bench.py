@@ -4,7 +4,7 @@ import cli_harness
 from cli_harness import CliTest
 
 SMALL = ("--device", "host", "--tasks", 40, "--repeat", 2)
-BENCHMARKS = ("chain", "fan", "throughput", "echo", "blocks", "window", "submit")
+BENCHMARKS = ("chain", "fan", "throughput", "echo", "blocks", "window", "bus", "submit")
 
 
 def is_number_or_none(value):
@@ -19,7 +19,7 @@ class Bench(CliTest):
             self.assertGreaterEqual(len(result["figures"]), 1)
             for figure in result["figures"]:
                 self.assertIs(figure["verified"], True, figure)
-                self.assertIn(figure["unit"], ("us", "ns", "M/s"))
+                self.assertIn(figure["unit"], ("us", "ns", "M/s", "B"))
                 for key in ("median", "p10", "p90"):
                     self.assertTrue(is_number_or_none(figure["value"][key]), figure)  # none: at these sizes times are noise
                 self.assertGreaterEqual(figure["tasks"], 1)
@@ -37,6 +37,16 @@ class Bench(CliTest):
         names = [figure["name"] for figure in result["figures"]]
         self.assertEqual(names, ["chain, 4 KB", "chain, 4 B", "chain, 0 B (no-op bodies)"])
         self.assertIn("verifies nothing", result["figures"][2]["note"])
+
+    def test_the_bus_carries_one_slot_or_two_and_a_record_for_each_task(self):
+        result, done = self.json_of("bench", "bus", "--device", "host", "--tasks", 500, "--repeat", 3)
+        for figure, slots in zip(result["figures"], (1, 2)):
+            self.assertEqual(figure["unit"], "B")
+            self.assertAlmostEqual(figure["ring_payload"], 64 * slots, delta=1)
+            self.assertAlmostEqual(figure["recorder"], 16, delta=1)
+            self.assertGreaterEqual(figure["value"]["median"], 64 * slots + 16)
+            self.assertIn("ring_polls", figure["note"])
+        self.assertIn("two slots", done.stderr)
 
     def test_a_lost_task_does_not_verify(self):
         for name in BENCHMARKS:

@@ -34,6 +34,11 @@ class Run(CliTest):
         result, done = self.json_of("run", "random-dag", "--device", "host", "--repeat", 2, "--engine", "slipstream-hostdep")
         self.assertGreater(result["runs"][0]["upstream_ids"], 0)
         self.assertIn("upstream_ids", done.stderr)
+        for name in ("slipstream", "slipstream-hostdep"):
+            result, done = self.json_of("run", "random-dag", "tasks=100", "--device", "host", "--repeat", 2, "--engine", name)
+            self.assertGreaterEqual(result["runs"][0]["bus_bytes_to_gpu"], 2 * 100 * 64)
+            self.assertGreaterEqual(result["runs"][0]["bus_bytes_to_host"], 2 * 100 * 16)
+            self.assertIn("bus_bytes_to_gpu", done.stderr)
 
 
 class Devices(CliTest):

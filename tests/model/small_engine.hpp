@@ -203,6 +203,7 @@ public:
             if (letter.waits() != 0) {
                 const device::verdict decision = port.await(letter);
                 if (decision == device::verdict::leave) {
+                    port.save();
                     ++paused;
                     return;
                 }
@@ -325,7 +326,8 @@ private:
         m.ring_pages = c.take<device::ring_page<P>>(1);
         m.complete_bits = c.take<typename P::template word<u32>>(device::completion_words);
         m.recorder = c.take<typename P::chunk_word>(m.n.workers);
-        m.flight_counts = c.take<typename P::template word<u32>>(m.n.workers);
+        m.picks = c.take<typename P::template cell<u64>>(m.n.workers);
+        m.bus = c.take<typename P::template cell<u64>>(device::bus_counts);
         m.stream_joins = c.take<typename P::template word<u32>>(1);
         m.records = c.take<device::task_record<P>>(m.n.window);
         m.mailboxes = c.take<device::mailbox<P>>(m.n.workers);

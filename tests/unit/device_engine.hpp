@@ -77,6 +77,8 @@ private:
         take(m.ring_pages, n.rings);
         take(m.complete_bits, static_cast<u64>(n.rings) * device::completion_words);
         take(m.recorder, n.workers);
+        take(m.picks, n.workers);
+        take(m.bus, device::bus_counts);
         take(handles, n.handles);
         m.handles = handles;
         take(m.records, n.window);

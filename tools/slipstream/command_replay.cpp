@@ -1,10 +1,12 @@
 // slipstream replay: imports a recorded run, says what it holds, replays it on every engine and compares.
+#include "host/nvtx_range.hpp"
 #include "host/trace/trace_import.hpp"
 #include "tools/slipstream/commands.hpp"
 #include "tools/slipstream/committed_result.hpp"
 #include "tools/slipstream/device_choice.hpp"
 #include "tools/slipstream/progress_bar.hpp"
 #include "tools/slipstream/text_table.hpp"
+#include "tools/slipstream/timeline.hpp"
 #include "tools/slipstream/trace_report.hpp"
 #include "workloads/replay/replay.hpp"
 #include <algorithm>
@@ -91,8 +93,12 @@ int run_replay(const options& o)
         device = open_named_device(o.device);
         names = chosen_engines(o.engine, device->is_cuda());
     }
+    const timeline_request timeline(o, names);
 
-    const trace::recorded_trace recorded = trace::import_trace(o.kineto, o.et);
+    const trace::recorded_trace recorded = [&] {
+        const host::nvtx_range range("import trace");
+        return trace::import_trace(o.kineto, o.et);
+    }();
     const engines::arrivals when = workloads::arrivals_of(recorded, mode);
     const trace::hazard_analysis analysis = trace::analyze(recorded);
     print_trace(to, o, recorded, analysis);
@@ -109,6 +115,7 @@ int run_replay(const options& o)
     } else {
         std::optional<workloads::replay> work;
         {
+            const host::nvtx_range range("calibrate");
             progress_bar bar("calibrating");
             workloads::replay_options how;
             how.break_kind = o.break_kind;
@@ -132,6 +139,7 @@ int run_replay(const options& o)
         print_phases(to, runs);
         print_troubles(to, runs);
         if (!all_verified(runs)) code = exit_run_failed;
+        if (!timeline.carry_out(*work, engine_configuration(o, *device), *device, e, to, when)) code = exit_run_failed;
         if (!e.is_cuda) {
             std::fprintf(to, "\nThis was a correctness run on the host device: its times are NOT GPU times.\n");
             if (const auto committed = find_committed_result(o.kineto.empty() ? o.et : o.kineto)) print_committed_result(to, *committed);

@@ -2,6 +2,7 @@
 #include "tools/slipstream/commands.hpp"
 #include "tools/slipstream/device_choice.hpp"
 #include "tools/slipstream/text_table.hpp"
+#include "tools/slipstream/timeline.hpp"
 #include "tools/slipstream/program_analysis.hpp"
 #include "tools/slipstream/trace_report.hpp"
 #include "tools/slipstream/workload_choice.hpp"
@@ -69,6 +70,7 @@ int run_workload(const options& o)
     workloads::parameters values = values_of(type, o);
     const auto device = open_named_device(o.device);
     const std::vector<std::string> names = chosen_engines(o.engine, device->is_cuda());
+    const timeline_request timeline(o, names);
     const environment e = describe_environment(o, device->name(), device->is_cuda());
 
     const auto work = type.make(*device, values, o.seed);
@@ -106,6 +108,7 @@ int run_workload(const options& o)
         print_troubles(to, runs);
         if (!e.is_cuda) std::fprintf(to, "\nThis was a correctness run on the host device: its times are NOT GPU times.\n");
         if (!all_verified(runs)) code = exit_run_failed;
+        if (!timeline.carry_out(*work, engine_configuration(o, *device), *device, e, to)) code = exit_run_failed;
         write_runs(w, runs, e);
     }
     write_environment(w, e, o);

@@ -1,4 +1,5 @@
 #include "tools/slipstream/comparison.hpp"
+#include "host/nvtx_range.hpp"
 #include "tools/slipstream/progress_bar.hpp"
 #include <algorithm>
 #include <slipstream/status.hpp>
@@ -51,6 +52,7 @@ std::vector<engine_runs> compare(workloads::workload& work, const std::vector<st
     std::vector<std::unique_ptr<engines::engine>> made;
     const config configuration = engine_configuration(o, device);
     for (const std::string& name : names) {
+        const host::nvtx_range range("prepare " + name);
         auto one = engines::make_engine(name, configuration, device, program.image());
         if (!one->takes(when.mode) && o.engine == "all") continue;
         one->set_arrivals(when);
@@ -73,8 +75,14 @@ std::vector<engine_runs> compare(workloads::workload& work, const std::vector<st
             if (!made[i]) continue;
             try {
                 work.reset();
-                const engines::run_result result = made[i]->run(program);
-                const workloads::verdict v = work.verify();
+                const engines::run_result result = [&] {
+                    const host::nvtx_range range("run " + out[i].engine);
+                    return made[i]->run(program);
+                }();
+                const workloads::verdict v = [&] {
+                    const host::nvtx_range range("verify " + out[i].engine);
+                    return work.verify();
+                }();
                 out[i].makespan_us.push_back(result.makespan_us);
                 out[i].submit_us.push_back(result.submit_us);
                 out[i].cpu_us.push_back(result.cpu_us);

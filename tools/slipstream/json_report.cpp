@@ -1,4 +1,5 @@
 #include "tools/slipstream/json_report.hpp"
+#include "host/clean_text.hpp"
 #include "tools/slipstream/commands.hpp"
 #include "tools/slipstream/text_table.hpp"
 #include <cerrno>
@@ -8,38 +9,9 @@
 #include <fstream>
 
 namespace slipstream::cli {
-namespace {
-
-// Length of the UTF-8 sequence that `text` starts with; 0: none.
-std::size_t utf8_length(std::string_view text)
-{
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-    const unsigned char first = byte(0);
-    if (first < 0x80) return 1;
-    const std::size_t length = first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
-    if (length == 0 || text.size() < length) return 0;
-    for (std::size_t i = 1; i < length; ++i)
-        if ((byte(i) & 0xc0) != 0x80) return 0;
-    const bool overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
-    const bool surrogate = first == 0xed && byte(1) >= 0xa0;
-    const bool beyond = first == 0xf4 && byte(1) >= 0x90;
-    return overlong || surrogate || beyond ? 0 : length;
-}
-
-} // namespace
-
 void put(json_writer& w, std::string_view text)
 {
-    std::string clean;
-    clean.reserve(text.size());
-    while (!text.empty()) {
-        const std::size_t length = utf8_length(text);
-        if (length == 0)
-            clean += '?';
-        else
-            clean += text.substr(0, length);
-        text.remove_prefix(std::max<std::size_t>(length, 1));
-    }
+    const std::string clean = host::clean_text(text);
     w.String(clean.data(), static_cast<rapidjson::SizeType>(clean.size()));
 }
 
@@ -107,16 +79,20 @@ void write_runs(json_writer& w, const std::vector<engine_runs>& runs, const envi
     w.EndArray();
 }
 
-report_target::report_target(const options& o) : target_(o.json)
+void refuse_unwritable(const std::string& flag, const std::string& path)
 {
-    if (target_.empty() || target_ == "-") return;
     std::error_code ignored;
-    const bool was_there = std::filesystem::exists(target_, ignored);
-    const bool opens = static_cast<bool>(std::ofstream(target_, std::ios::app));
+    const bool was_there = std::filesystem::exists(path, ignored);
+    const bool opens = static_cast<bool>(std::ofstream(path, std::ios::app));
     const int why = errno;
     if (!opens)
-        throw usage_error("--json " + target_ + ": cannot be written (" + std::strerror(why) + "); name a file in a folder that you may write to");
-    if (!was_there) std::filesystem::remove(target_, ignored); // nothing is left behind when the run ends early
+        throw usage_error(flag + " " + path + ": cannot be written (" + std::strerror(why) + "); name a file in a folder that you may write to");
+    if (!was_there) std::filesystem::remove(path, ignored); // nothing is left behind when the run ends early
+}
+
+report_target::report_target(const options& o) : target_(o.json)
+{
+    if (wants_json() && target_ != "-") refuse_unwritable("--json", target_);
 }
 
 void report_target::write(const rapidjson::StringBuffer& text) const

@@ -35,6 +35,9 @@ void write_environment(json_writer& w, const environment& e, const options& o);
 /// `"runs": [...]`: one element an engine.
 void write_runs(json_writer& w, const std::vector<engine_runs>& runs, const environment& e);
 
+/// Throws usage_error when the file that `flag` names cannot be written; creates none.
+void refuse_unwritable(const std::string& flag, const std::string& path);
+
 /// Where reports go. Opened before anything runs, so that an impossible file is refused at once (usage_error).
 class report_target {
 public:

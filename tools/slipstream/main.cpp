@@ -39,7 +39,7 @@ void add_engine_flags(CLI::App& app, options& o)
 
 void add_bench_flags(CLI::App& app, options& o)
 {
-    app.add_option("BENCHMARK", o.benchmark, "floors, chain, fan, throughput, echo, blocks, window, submit, guard or targets");
+    app.add_option("BENCHMARK", o.benchmark, "floors, chain, fan, throughput, echo, blocks, window, bus, submit, guard or targets");
     add_engine_flags(app, o);
     app.add_option("--tasks", o.tasks, "tasks of a run; a slope is taken to a run of twice as many (default: what --seconds allow)");
     app.add_option("--seconds", o.seconds, "measuring time of one figure, when --tasks is not given")->capture_default_str();
@@ -75,6 +75,15 @@ void add_compare_flags(CLI::App& app, options& o)
     app.add_option("--plots", o.plots, "draw plots into this folder, beside compare.json (needs Python 3 with matplotlib)");
 }
 
+void add_timeline_flags(CLI::App& app, options& o)
+{
+    app.add_option("--timeline", o.timeline,
+                   "after the measured runs, record one more of each slipstream engine: a Chrome trace for https://ui.perfetto.dev; "
+                   "compressed when FILE ends in .gz");
+    app.add_option("--timeline-entries", o.timeline_entries, "runs of blocks that the record of each worker has room for, 64 to 1048576")
+        ->capture_default_str();
+}
+
 void check(const options& o)
 {
     const auto range = [](const char* flag, u64 value, u64 low, u64 high, u64 usual) {
@@ -87,6 +96,7 @@ void check(const options& o)
     range("--ring", o.ring, 4, 1u << 24, usual.ring);
     range("--workers-per-sm", o.workers_per_sm, 1, 2, usual.workers_per_sm);
     range("--repeat", o.repeat, 1, 100000, usual.repeat);
+    range("--timeline-entries", o.timeline_entries, 64, 1u << 20, usual.timeline_entries);
     range("--tasks", o.tasks, 0, 10'000'000, usual.tasks);
     range("--width", o.width, 1, 256, usual.width);
     if (!(o.seconds > 0 && o.seconds <= 600)) throw usage_error("--seconds: cannot work; give more than 0 and at most 600 (default 2)");
@@ -111,12 +121,14 @@ int parse_and_run(int argc, char** argv)
     replay->add_option("--mode", o.mode, "when tasks arrive: back-to-back, preloaded (all before the clock starts) or paced (as recorded)")
         ->capture_default_str();
     add_common_flags(*replay, o);
+    add_timeline_flags(*replay, o);
 
     CLI::App* run = app.add_subcommand("run", "run a built-in workload on every engine and compare");
     run->add_option("WORKLOAD", o.workload, "its name, see --list");
     run->add_option("NAME=VALUE", o.parameters, "parameters of the workload, see --list");
     run->add_flag("--list", o.list, "print the workloads and their parameters");
     add_common_flags(*run, o);
+    add_timeline_flags(*run, o);
 
     CLI::App* compare = app.add_subcommand("compare", "compare engines on several workloads and traces, with bounds, costs, sweeps and plots");
     add_compare_flags(*compare, o);

@@ -17,6 +17,8 @@ struct options {
     u64 seed = 1;
     std::string json; ///< "": no JSON; "-": stdout
     bool analyze = false;
+    std::string timeline;        ///< replay, run: "": none
+    u32 timeline_entries = 4096; ///< of each worker
     std::string break_kind; ///< hidden, for tests: RAW, WAR or WAW
 
     std::string kineto, et;                ///< replay

@@ -11,6 +11,7 @@ const std::vector<benchmark>& all_benchmarks()
         {"echo", "from submit to the host seeing the task complete, on an idle device", bench_echo},
         {"blocks", "one more dependent task of 1 to 500 blocks, 4 KB each", bench_blocks},
         {"window", "throughput at windows of 64, 256 and 1024 tasks", bench_window},
+        {"bus", "bytes across the bus for one more task, ring full: of one slot, of two", bench_bus},
         {"submit", "what submit costs the host, one thread, ring not full", bench_submit},
     };
     return list;

@@ -22,6 +22,7 @@ std::vector<figure> bench_window(const bench_setup& s);
 std::vector<figure> bench_echo(const bench_setup& s);
 std::vector<figure> bench_blocks(const bench_setup& s);
 std::vector<figure> bench_submit(const bench_setup& s);
+std::vector<figure> bench_bus(const bench_setup& s);
 
 /// One chain: the bytes that each of a task's blocks steps.
 figure chain_figure(const bench_setup& s, u32 bytes);
@@ -29,6 +30,8 @@ figure fan_figure(const bench_setup& s, u32 width);
 figure blocks_figure(const bench_setup& s, u32 blocks);
 enum class declared;
 figure throughput_figure(const bench_setup& s, declared what, u32 window);
+/// Bytes a task of one slot (declared::handles) or two (declared::four_ranges).
+figure bus_figure(const bench_setup& s, declared what);
 
 struct benchmark {
     std::string name;

@@ -18,9 +18,9 @@ struct reference {
 
 struct figure {
     std::string name;
-    std::string unit; ///< us, ns, M/s
+    std::string unit; ///< us, ns, M/s, B
     spread value;
-    std::vector<std::pair<std::string, double>> further = {}; ///< other percentiles, in the same unit
+    std::vector<std::pair<std::string, double>> further = {}; ///< other percentiles, or parts of the median's, in the same unit
     u64 tasks = 0;                                            ///< of the smaller of the two sizes that a slope was taken between
     u32 repeats = 0;
     bool verified = false;

@@ -127,7 +127,10 @@ std::vector<target> measure_targets(const bench_setup& s, bool on_cuda)
     target_list list(s, on_cuda);
     list.row("host cost of submit, one thread, one slot", "<= 20 ns", bench_submit(s).front());
     list.limit("<= 20 ns", 20);
-    list.no_row("bus payload per task", "<= 96 B one slot, <= 160 B two slots", "bytes on the bus are not counted yet");
+    list.row("bus payload per task of one slot, both ways, ring full", "<= 96 B", bus_figure(s, declared::handles));
+    list.limit("<= 96 B", 96);
+    list.row("the same, of two slots", "<= 160 B", bus_figure(s, declared::four_ranges));
+    list.limit("<= 160 B", 160);
     add_rate_rows(list, s);
     add_dependency_rows(list, s);
     list.row("submit to seen complete, idle GPU", "<= 1.5 x host-GPU-host flag echo", bench_echo(s).front());

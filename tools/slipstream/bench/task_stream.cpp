@@ -19,13 +19,26 @@ void wake(bench_runtime& runtime)
 double task_stream::run(u64 count)
 {
     wake(runtime_);
-    const u64 lost = lose_a_task_ ? count / 2 : ~u64{0};
     const auto start = clock::now();
-    submit(count, lost);
+    submit(count, lost_of(count));
     wait_all(runtime_);
     const std::chrono::duration<double> taken = clock::now() - start;
     if (!check(count)) verified_ = false;
     return taken.count();
+}
+
+bus_traffic task_stream::run_counted(u64 count)
+{
+    runtime_.pause();
+    const bus_traffic before = runtime_.bus_traffic();
+    runtime_.resume();
+    submit(count, lost_of(count)); // the ring is full when the kernel comes
+    wait_all(runtime_);
+    runtime_.pause();
+    const bus_traffic moved = runtime_.bus_traffic() - before;
+    runtime_.resume();
+    if (!check(count)) verified_ = false;
+    return moved;
 }
 
 } // namespace slipstream::bench

@@ -1,0 +1,116 @@
+#include "host/timeline/recorded_run.hpp"
+#include <algorithm>
+#include <map>
+#include <slipstream/runtime.hpp>
+
+namespace slipstream::timeline {
+namespace {
+
+constexpr u32 clock_tasks = 32;
+constexpr u32 position_bits = 27; // of a flight entry
+
+using task_key = std::pair<u32, u64>; // ring, low bits of the position
+
+task_key key_of(const task_handle& h)
+{
+    return {h.ring, h.position & ((u64{1} << position_bits) - 1)};
+}
+
+u64 host_now_ns()
+{
+    return static_cast<u64>(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+}
+
+/// Tasks that do nothing, one at a time. The runtime is paused before and after.
+clock_alignment measure_clocks(runtime_base& runtime, u32 marker_type)
+{
+    std::map<task_key, clock_bracket> seen;
+    runtime.resume();
+    for (u32 i = 0; i < clock_tasks; ++i) {
+        submit_options how;
+        how.order = ordering::no_access;
+        const u64 before = host_now_ns();
+        const task_handle handle = runtime.submit_bytes(marker_type, nullptr, how);
+        if (!runtime.wait(handle).ok()) throw device_error("a task that does nothing failed while the clocks were compared");
+        seen[key_of(handle)] = {before, 0, 0, host_now_ns()};
+    }
+    runtime.pause();
+    std::vector<clock_bracket> brackets;
+    for (const flight_entry& e : runtime.flight_log())
+        if (const auto it = seen.find(key_of(e.task)); it != seen.end())
+            brackets.push_back({it->second.submitted_ns, e.start_ns, e.end_ns, it->second.seen_ns});
+    return align_clocks(brackets);
+}
+
+/// Written minus taken. Slots taken before they were written, by the error of the clocks, count as none.
+std::vector<level> fill_of(std::vector<level> written, std::vector<level> taken)
+{
+    struct change {
+        level at;
+        bool is_written;
+    };
+    std::vector<change> changes;
+    for (const level& l : written) changes.push_back({l, true});
+    for (const level& l : taken) changes.push_back({l, false});
+    std::stable_sort(changes.begin(), changes.end(), [](const change& a, const change& b) { return a.at.time_ns < b.at.time_ns; });
+    std::vector<level> out;
+    u64 last_written = 0, last_taken = 0;
+    for (const change& c : changes) {
+        (c.is_written ? last_written : last_taken) = c.at.value;
+        out.push_back({c.at.time_ns, last_written > last_taken ? last_written - last_taken : 0});
+    }
+    return out;
+}
+
+void drop_before_the_run(std::vector<level>& levels)
+{
+    std::erase_if(levels, [](const level& l) { return l.time_ns < 0; });
+}
+
+} // namespace
+
+recorded_run record_run(const std::string& name, const config& configuration, const engines::device_memory& device,
+                        const engines::program& program, u32 entries, const engines::arrivals& when)
+{
+    config c = configuration;
+    c.flight_log = std::max(entries, history_entries_min);
+    const auto engine = engines::make_engine(name, c, device, program.image());
+    engine->set_arrivals(when);
+    engine->prepare(program);
+    runtime_base& runtime = *engine->runtime();
+
+    recorded_run out;
+    out.engine = name;
+    out.workers = runtime.workers();
+    out.window = runtime.configuration().window;
+    out.ring = runtime.configuration().ring_slots;
+    out.clock = measure_clocks(runtime, program.image().types - 1);
+    out.result = engine->run(program);
+
+    const auto begin = static_cast<std::int64_t>(out.result.begin_ns);
+    const auto since_begin = [&](u64 device_ns) { return out.clock.host_ns(device_ns) - begin; };
+    std::map<task_key, u32> numbers;
+    const std::span<const task_handle> handles = engine->handles();
+    for (std::size_t i = 0; i < handles.size(); ++i) numbers[key_of(handles[i])] = static_cast<u32>(i);
+    for (const flight_entry& e : runtime.flight_log()) {
+        const auto number = numbers.find(key_of(e.task));
+        if (number == numbers.end()) continue; // a marker
+        const bool waited = e.wait_ns != 0;
+        out.runs.push_back({number->second, handles[number->second], e.worker, e.sm, e.first_block, e.blocks, waited,
+                            waited ? since_begin(e.wait_ns) : 0, since_begin(e.start_ns), since_begin(e.end_ns)});
+    }
+
+    const flight_samples samples = runtime.flight_samples();
+    for (const auto& s : samples.window) out.occupied.push_back({since_begin(s.time_ns), s.occupied});
+    std::vector<level> written, taken;
+    for (const auto& s : samples.written) written.push_back({static_cast<std::int64_t>(s.time_ns) - begin, s.slots});
+    for (const auto& s : samples.taken) taken.push_back({since_begin(s.time_ns), s.slots});
+    out.ring_fill = fill_of(std::move(written), std::move(taken));
+    drop_before_the_run(out.occupied);
+    drop_before_the_run(out.ring_fill);
+    out.lost_runs = samples.lost_runs;
+    out.lost_samples = samples.lost_samples + samples.lost_writes;
+    return out;
+}
+
+} // namespace slipstream::timeline
