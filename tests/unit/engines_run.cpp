@@ -233,3 +233,26 @@ TEST_CASE("hostdep waits for its oldest task when its list is full", "[engines]"
     CHECK(got == expected);
     CHECK(full > 0);
 }
+
+TEST_CASE("a run tells the CPU time of the process, and of the submitting thread within it", "[engines]")
+{
+    const auto device = open_device("host");
+    constexpr u32 n = 4096;
+    auto* const x = static_cast<u32*>(device->take(n * 4));
+    auto* const y = static_cast<u32*>(device->take(n * 4));
+    program p(image());
+    const engine_step step{in<u32>(x, n), inout<u32>(y, n)};
+    for (u32 t = 0; t < 300; ++t) p.add(0, &step, 1, {});
+    config small;
+    small.host_workers = 2;
+    for (const std::string& name : engine_names(false)) {
+        const auto e = make_engine(name, small, *device, p.image());
+        e->prepare(p);
+        const run_result r = e->run(p);
+        INFO(name);
+        CHECK(r.cpu_us > 0);
+        CHECK(r.submitter_cpu_us > 0);
+        CHECK(r.submitter_cpu_us <= r.cpu_us * 1.01 + 5); // the two clocks are not read at once
+        CHECK(e->scheduling_sms() == 0);                  // the host device has none
+    }
+}

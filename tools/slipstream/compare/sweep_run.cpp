@@ -10,7 +10,7 @@ namespace {
 std::string value_text(double value)
 {
     char text[32];
-    std::snprintf(text, sizeof text, "%.3g", value);
+    std::snprintf(text, sizeof text, value < 1000 ? "%.3g" : "%.0f", value);
     return text;
 }
 
