@@ -1,4 +1,5 @@
 // The list of workloads.
+#include "workloads/cholesky/cholesky.hpp"
 #include "workloads/fork_join/fork_join.hpp"
 #include "workloads/pipeline/pipeline.hpp"
 #include "workloads/random_dag/random_dag.hpp"
@@ -7,7 +8,7 @@ namespace slipstream::workloads {
 
 const std::vector<workload_type>& all_workloads()
 {
-    static const std::vector<workload_type> list{fork_join_type(), pipeline_type(), random_dag_type()};
+    static const std::vector<workload_type> list{cholesky_type(), fork_join_type(), pipeline_type(), random_dag_type()};
     return list;
 }
 

@@ -54,6 +54,21 @@ inline std::string refusal(const std::string& workload, const workloads::paramet
     return "";
 }
 
+/// The program without its first task of that name; throws when there is none.
+inline engines::program without_first(const engines::program& p, std::string_view name)
+{
+    engines::program shorter(p.image());
+    bool left_out = false;
+    for (const engines::program_task& t : p.tasks()) {
+        if (!left_out && t.name == name)
+            left_out = true;
+        else
+            shorter.add(t.type, p.arguments(t), t.blocks, p.accesses(t), {}, t.order, t.name);
+    }
+    if (!left_out) throw std::logic_error("the program has no task named " + std::string(name));
+    return shorter;
+}
+
 /// Tasks on the longest chain of dependent tasks, by the hazards between the declared accesses.
 inline u64 longest_path(const engines::program& p)
 {
