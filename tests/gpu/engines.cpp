@@ -95,7 +95,7 @@ TEST_CASE("pipeline verifies on every engine of the GPU, with one slot and sever
 {
     check_on_every_engine("pipeline", {{{"work_us", "2"}},
                                        {{"slots", "1"}, {"items", "40"}, {"work_us", "1"}},
-                                       {{"slots", "3"}, {"stages", "30"}, {"items", "30"}, {"handles", "0"}, {"blocks", "2"}, {"work_us", "1"}}});
+                                       {{"slots", "3"}, {"stages", "30"}, {"items", "30"}, {"handles", "0"}, {"blocks", "2"}}});
 }
 
 TEST_CASE("cholesky verifies on every engine of the GPU, in both precisions, with tiles of one block and of several", "[gpu][engines]")

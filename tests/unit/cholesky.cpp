@@ -12,16 +12,14 @@ namespace {
 constexpr const char* precisions[] = {"fp32", "fp64"};
 
 /// The element (i, j) of the matrix: the first task's member is tile (0, 0).
-template <class T>
-T& element(const engines::program& p, u32 i, u32 j)
+template <class T> T& element(const engines::program& p, u32 i, u32 j)
 {
     std::vector<abi::access_entry> accesses;
     engines::declared_accesses(p, p.tasks()[0], accesses);
     return *reinterpret_cast<T*>(accesses.at(0).begin() + i * accesses.at(0).pitch() + j * sizeof(T));
 }
 
-template <class T>
-void check_that_spoiled_results_show(const char* precision)
+template <class T> void check_that_spoiled_results_show(const char* precision)
 {
     const auto device = engines::open_device("host");
     const auto load = workload_named("cholesky").make(*device, {{"tiles", "4"}, {"precision", precision}}, 3);
@@ -54,7 +52,8 @@ TEST_CASE("cholesky verifies on every host engine in both precisions, with tiles
         for (const auto& [tiles, tile] : {std::pair{"4", "16"}, {"7", "32"}, {"5", "48"}, {"4", "80"}, {"4", "144"}})
             for (u64 seed = 1; seed <= 2; ++seed)
                 for (const std::string engine : {"serial", "slipstream", "slipstream-hostdep"}) {
-                    const parameters values{{"tiles", tiles}, {"tile", tile}, {"precision", precision}, {"handles", seed == 1 ? "1" : "0"}};
+                    const parameters values{
+                        {"tiles", tiles}, {"tile", tile}, {"precision", precision}, {"handles", seed == 1 ? "1" : "0"}};
                     const verdict v = run_workload("cholesky", engine, small_engine(32, 16), values, seed, 2);
                     INFO(engine << ", " << precision << ", " << tiles << " x " << tile << ", seed " << seed << ": " << v.detail);
                     CHECK(v.verified);
@@ -87,7 +86,8 @@ TEST_CASE("cholesky sees each kind of task left out, in both precisions", "[chol
     const auto device = engines::open_device("host");
     for (const char* const precision : precisions)
         for (const std::string left_out : {"potrf", "trsm", "syrk", "gemm"}) {
-            const auto load = workload_named("cholesky").make(*device, {{"tiles", "12"}, {"tile", "16"}, {"precision", precision}}, 1);
+            const auto load =
+                workload_named("cholesky").make(*device, {{"tiles", "12"}, {"tile", "16"}, {"precision", precision}}, 1);
             const engines::program shorter = without_first(load->program(), left_out);
             const auto serial = engines::make_engine("serial", {}, *device, shorter.image());
             serial->prepare(shorter);
@@ -103,7 +103,8 @@ TEST_CASE("the tasks of cholesky and its longest path are those of the textbook"
     const auto device = engines::open_device("host");
     for (const u32 tiles : {4u, 9u, 16u})
         for (const char* const handles : {"0", "1"}) {
-            const auto load = workload_named("cholesky").make(*device, {{"tiles", std::to_string(tiles)}, {"tile", "16"}, {"handles", handles}}, 1);
+            const parameters values{{"tiles", std::to_string(tiles)}, {"tile", "16"}, {"handles", handles}};
+            const auto load = workload_named("cholesky").make(*device, values, 1);
             CHECK(load->program().tasks().size() == tiles * (tiles + 1) * (tiles + 2) / 6);
             CHECK(longest_path(load->program()) == 3 * tiles - 2); // potrf, trsm, syrk, potrf, ...
             CHECK(load->program().registrations().size() == (handles[0] == '1' ? tiles * tiles : 0));

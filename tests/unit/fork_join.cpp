@@ -13,8 +13,12 @@ TEST_CASE("the critical path that fork-join claims is the longest one of its haz
     for (const u32 depth : {1u, 2u, 3u, 17u})
         for (const u32 width : {1u, 2u, 40u}) {
             const auto load = workload_named("fork-join")
-                                  .make(*device, {{"depth", std::to_string(depth)}, {"width", std::to_string(width)}, {"work_us", "50"},
-                                                  {"serial_us", "25"}}, 1);
+                                  .make(*device,
+                                        {{"depth", std::to_string(depth)},
+                                         {"width", std::to_string(width)},
+                                         {"work_us", "50"},
+                                         {"serial_us", "25"}},
+                                        1);
             INFO("depth " << depth << ", width " << width);
             CHECK(load->program().tasks().size() == depth * (width + 2));
             REQUIRE(load->known_critical_path());
@@ -52,7 +56,8 @@ TEST_CASE("a fork-join without one RAW edge does not verify on an engine that re
 TEST_CASE("fork-join refuses bad parameters with bounds", "[fork_join]")
 {
     CHECK(refusal("fork-join", {{"depth", "0"}}) == "fork-join: depth = '0' must be a whole number from 1 to 1000000");
-    CHECK(refusal("fork-join", {{"height", "3"}}).find("fork-join has no parameter 'height': use blocks, break, cells, depth") == 0);
+    CHECK(refusal("fork-join", {{"height", "3"}}).find("fork-join has no parameter 'height': use blocks, break, cells, depth")
+          == 0);
     CHECK(refusal("fork-join", {{"work_us", "-1"}}) == "fork-join: work_us = '-1' must be a number from 0 to 1e+06");
     CHECK(refusal("fork-join", {{"depth", "1000000"}}) == "fork-join: depth x (width + 2) must be at most 10000000 tasks");
     CHECK(refusal("fork-join", {{"width", "65536"}, {"cells", "4096"}}) == "fork-join: width x cells must be at most 67108864");

@@ -15,8 +15,13 @@ TEST_CASE("the critical path that pipeline claims is the longest one of its haza
             for (const u32 slots : {1u, 2u, 3u, 50u})
                 for (const char* const handles : {"0", "1"}) {
                     const auto load = workload_named("pipeline")
-                                          .make(*device, {{"stages", std::to_string(stages)}, {"items", std::to_string(items)},
-                                                          {"slots", std::to_string(slots)}, {"handles", handles}, {"work_us", "50"}}, 1);
+                                          .make(*device,
+                                                {{"stages", std::to_string(stages)},
+                                                 {"items", std::to_string(items)},
+                                                 {"slots", std::to_string(slots)},
+                                                 {"handles", handles},
+                                                 {"work_us", "50"}},
+                                                1);
                     INFO(stages << " stages, " << items << " items, " << slots << " slots, handles " << handles);
                     CHECK(load->program().tasks().size() == stages * items);
                     REQUIRE(load->known_critical_path());
@@ -30,7 +35,8 @@ TEST_CASE("pipeline verifies on every host engine, with small windows and rings,
 {
     for (const std::string engine : {"serial", "slipstream", "slipstream-hostdep"})
         for (const parameters& values :
-             {parameters{{"work_us", "1"}}, parameters{{"stages", "1"}, {"items", "40"}}, parameters{{"slots", "1"}, {"items", "30"}},
+             {parameters{{"work_us", "1"}}, parameters{{"stages", "1"}, {"items", "40"}},
+              parameters{{"slots", "1"}, {"items", "30"}},
               parameters{{"handles", "0"}, {"slots", "3"}, {"blocks", "5"}, {"cells", "3"}, {"items", "40"}}})
             for (const u32 window : {16u, 256u}) {
                 const verdict v = run_workload("pipeline", engine, small_engine(window, window / 4), values, 1, 2);
@@ -56,7 +62,8 @@ TEST_CASE("pipeline refuses bad parameters with bounds", "[pipeline]")
     CHECK(refusal("pipeline", {{"stages", "0"}}) == "pipeline: stages = '0' must be a whole number from 1 to 4096");
     CHECK(refusal("pipeline", {{"depth", "3"}}).find("pipeline has no parameter 'depth': use blocks, break, cells, handles") == 0);
     CHECK(refusal("pipeline", {{"handles", "2"}}) == "pipeline: handles = '2' must be a whole number from 0 to 1");
-    CHECK(refusal("pipeline", {{"stages", "4096"}, {"items", "1000000"}}) == "pipeline: stages x items must be at most 10000000 tasks");
+    CHECK(refusal("pipeline", {{"stages", "4096"}, {"items", "1000000"}})
+          == "pipeline: stages x items must be at most 10000000 tasks");
     CHECK(refusal("pipeline", {{"stages", "4096"}, {"slots", "4096"}}).find("pipeline: stages x (slots + 1) x cells") == 0);
     CHECK(refusal("pipeline", {{"break", "WAW"}}).find("no WAW edge of this program can be removed so that it shows") == 0);
 }

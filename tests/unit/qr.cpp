@@ -12,16 +12,14 @@ namespace {
 constexpr const char* precisions[] = {"fp32", "fp64"};
 
 /// The element (i, j) of the matrix: the first task's member is tile (0, 0).
-template <class T>
-T& element(const engines::program& p, u32 i, u32 j)
+template <class T> T& element(const engines::program& p, u32 i, u32 j)
 {
     std::vector<abi::access_entry> accesses;
     engines::declared_accesses(p, p.tasks()[0], accesses);
     return *reinterpret_cast<T*>(accesses.at(0).begin() + i * accesses.at(0).pitch() + j * sizeof(T));
 }
 
-template <class T>
-void check_that_spoiled_results_show(const char* precision)
+template <class T> void check_that_spoiled_results_show(const char* precision)
 {
     const auto device = engines::open_device("host");
     const auto load = workload_named("qr").make(*device, {{"tiles", "4"}, {"precision", precision}}, 3);
@@ -56,7 +54,8 @@ TEST_CASE("qr verifies on every host engine in both precisions, with tiles of ev
         for (const auto& [tiles, tile] : {std::pair{"4", "16"}, {"7", "32"}, {"5", "48"}, {"4", "80"}, {"4", "144"}})
             for (u64 seed = 1; seed <= 2; ++seed)
                 for (const std::string engine : {"serial", "slipstream", "slipstream-hostdep"}) {
-                    const parameters values{{"tiles", tiles}, {"tile", tile}, {"precision", precision}, {"handles", seed == 1 ? "1" : "0"}};
+                    const parameters values{
+                        {"tiles", tiles}, {"tile", tile}, {"precision", precision}, {"handles", seed == 1 ? "1" : "0"}};
                     const verdict v = run_workload("qr", engine, small_engine(32, 16), values, seed, 2);
                     INFO(engine << ", " << precision << ", " << tiles << " x " << tile << ", seed " << seed << ": " << v.detail);
                     CHECK(v.verified);
@@ -123,7 +122,8 @@ TEST_CASE("the tasks of qr are those of the flat tree, and the first tsqrt of a 
     const auto device = engines::open_device("host");
     for (const u32 tiles : {4u, 9u})
         for (const char* const handles : {"0", "1"}) {
-            const auto load = workload_named("qr").make(*device, {{"tiles", std::to_string(tiles)}, {"tile", "16"}, {"handles", handles}}, 1);
+            const parameters values{{"tiles", std::to_string(tiles)}, {"tile", "16"}, {"handles", handles}};
+            const auto load = workload_named("qr").make(*device, values, 1);
             const engines::program& p = load->program();
             CHECK(p.tasks().size() == tiles * (tiles + 1) * (2 * tiles + 1) / 6);
             CHECK(p.registrations().size() == (handles[0] == '1' ? tiles * tiles + tiles * (tiles + 1) / 2 : 0));

@@ -95,7 +95,8 @@ int run_workload(const options& o)
                  work->program().tasks().size());
     for (const auto& [name, value] : values)
         if (!value.empty()) std::fprintf(to, "  %s=%s\n", name.c_str(), value.c_str());
-    if (const std::string check = work->check(); !check.empty()) std::fprintf(to, "  checked by %s\n", check.c_str());
+    const std::string check = work->check();
+    if (!check.empty()) std::fprintf(to, "  checked by %s\n", check.c_str());
     const std::optional<workloads::path_length> path = work->known_critical_path();
     if (path)
         std::fprintf(to, "  critical path %llu tasks, %s us of work\n", static_cast<unsigned long long>(path->tasks),
@@ -113,6 +114,7 @@ int run_workload(const options& o)
     w.StartObject();
     for (const auto& [name, value] : values) field(w, name.c_str(), value);
     w.EndObject();
+    if (!check.empty()) field(w, "check", check);
     if (path) {
         w.Key("critical_path");
         w.StartObject();

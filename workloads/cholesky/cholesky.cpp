@@ -1,8 +1,8 @@
 // The generator and the check.
 //
-// A = c I + R, R symmetric with elements uniform in [-1, 1), c = sqrt(3 n). The eigenvalues of R fill [-r, r] with r = 2 sqrt(n / 3),
-// two thirds of c: A is positive definite, but for a chance below e^(-n/2), with a condition number near 5. A diagonally dominant
-// matrix would be nearly diagonal, and a forgotten update would drown in rounding errors.
+// A = c I + R, R symmetric with elements uniform in [-1, 1), c = sqrt(3 n). The eigenvalues of R fill [-r, r] with r = 2 sqrt(n /
+// 3), two thirds of c: A is positive definite, but for a chance below e^(-n/2), with a condition number near 5. A diagonally
+// dominant matrix would be nearly diagonal, and a forgotten update would drown in rounding errors.
 #include "workloads/cholesky/cholesky.hpp"
 #include "workloads/cholesky/cholesky_image.hpp"
 #include "workloads/cholesky/cholesky_reference.hpp"
@@ -83,7 +83,8 @@ public:
     void reset() override { matrix_.write(initial_); }
     std::string check() const override
     {
-        return reference_.empty() ? "residual alone: the matrix is too large for a host factorization" : "a host factorization, and residual";
+        return reference_.empty() ? "residual alone: the matrix is too large for a host factorization"
+                                  : "a host factorization, and residual";
     }
 
     verdict verify() override
@@ -119,7 +120,8 @@ private:
             for (u32 i = k + 1; i < t_.tiles; ++i) add(trsm_type, trsm_task<T>{in(k, k), inout(i, k)}, tile_parts);
             for (u32 i = k + 1; i < t_.tiles; ++i) {
                 add(syrk_type, syrk_task<T>{in(i, k), inout(i, i)}, tile_parts * (tile_parts + 1) / 2);
-                for (u32 j = k + 1; j < i; ++j) add(gemm_type, gemm_task<T>{in(i, k), in(j, k), inout(i, j)}, tile_parts * tile_parts);
+                for (u32 j = k + 1; j < i; ++j)
+                    add(gemm_type, gemm_task<T>{in(i, k), in(j, k), inout(i, j)}, tile_parts * tile_parts);
             }
         }
     }
@@ -143,7 +145,7 @@ private:
     engines::program program_;
     tiled_matrix<T> matrix_;
     std::vector<T> initial_;
-    std::vector<double> reference_; ///< empty: too large
+    std::vector<double> reference_;                    ///< empty: too large
     std::vector<std::vector<double>> probes_, images_; ///< x and A x
 };
 
@@ -158,7 +160,8 @@ std::unique_ptr<workload> make(engines::device_memory& device, const parameters&
 
 workload_type cholesky_type()
 {
-    return {"cholesky", "tile Cholesky of a positive definite matrix, fp32 or fp64; checked by factor and residual", defaults(), &make};
+    return {"cholesky", "tile Cholesky of a positive definite matrix, fp32 or fp64; checked by factor and residual", defaults(),
+            &make};
 }
 
 } // namespace slipstream::workloads

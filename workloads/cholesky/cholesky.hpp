@@ -1,4 +1,5 @@
-// cholesky: tile Cholesky of a symmetric positive definite matrix in fp32 or fp64, checked against a host factorization and by residual.
+// cholesky: tile Cholesky of a symmetric positive definite matrix in fp32 or fp64, checked against a host factorization and by
+// residual.
 #pragma once
 #include "workloads/workload.hpp"
 

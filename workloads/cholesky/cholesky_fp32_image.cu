@@ -7,8 +7,8 @@ namespace slipstream::workloads {
 
 kernel_image cholesky_fp32_image()
 {
-    return detail::image_of<detail::platforms, potrf_task<float>, trsm_task<float>, syrk_task<float>, gemm_task<float>, copy_task, fill_task,
-                            marker_task>();
+    return detail::image_of<detail::platforms, potrf_task<float>, trsm_task<float>, syrk_task<float>, gemm_task<float>, copy_task,
+                            fill_task, marker_task>();
 }
 
 } // namespace slipstream::workloads

@@ -7,8 +7,8 @@ namespace slipstream::workloads {
 
 kernel_image cholesky_fp64_image()
 {
-    return detail::image_of<detail::platforms, potrf_task<double>, trsm_task<double>, syrk_task<double>, gemm_task<double>, copy_task, fill_task,
-                            marker_task>();
+    return detail::image_of<detail::platforms, potrf_task<double>, trsm_task<double>, syrk_task<double>, gemm_task<double>,
+                            copy_task, fill_task, marker_task>();
 }
 
 } // namespace slipstream::workloads

@@ -14,8 +14,14 @@ namespace cholesky {
 inline constexpr u32 panel = 16;
 inline constexpr u32 part = product_side_max; ///< a block's share of a tile is part x part
 
-SLIPSTREAM_BOTH constexpr u32 parts_of(u32 side) { return (side + part - 1) / part; }
-SLIPSTREAM_BOTH u32 smaller(u32 a, u32 b) { return a < b ? a : b; }
+SLIPSTREAM_BOTH constexpr u32 parts_of(u32 side)
+{
+    return (side + part - 1) / part;
+}
+SLIPSTREAM_BOTH u32 smaller(u32 a, u32 b)
+{
+    return a < b ? a : b;
+}
 
 /// Scratch memory of a body: the slices of a product, a diagonal block, the reciprocals of its diagonal.
 template <class T>
@@ -89,8 +95,6 @@ SLIPSTREAM_BODY void subtract_product(const Block& block, const scratch<T>& s, m
     });
 }
 
-template <class T> SLIPSTREAM_BOTH matrix_view<const T> constant(matrix_view<T> m) { return {m.data, m.pitch}; }
-
 } // namespace cholesky
 
 /// A(k, k) becomes its own L. One block.
@@ -117,8 +121,8 @@ struct potrf_task {
             block.sync();
             for (u32 i = 0; i < rest; i += part)
                 for (u32 j = 0; j <= i; j += part)
-                    subtract_product(block, s, constant(tile.at(next + i, p)), constant(tile.at(next + j, p)), tile.at(next + i, next + j),
-                                     smaller(part, rest - i), smaller(part, rest - j), panel, i == j);
+                    subtract_product(block, s, constant(tile.at(next + i, p)), constant(tile.at(next + j, p)),
+                                     tile.at(next + i, next + j), smaller(part, rest - i), smaller(part, rest - j), panel, i == j);
             block.sync();
         }
     }
@@ -141,8 +145,7 @@ struct trsm_task {
         const matrix_view<const T> triangle = view_of(l);
         const matrix_view<T> mine = view_of(a).at(first, 0);
         for (u32 p = 0; p < side; p += panel) {
-            if (p > 0)
-                subtract_product(block, s, constant(mine), triangle.at(p, 0), mine.at(0, p), rows, panel, p, false);
+            if (p > 0) subtract_product(block, s, constant(mine), triangle.at(p, 0), mine.at(0, p), rows, panel, p, false);
             load_diagonal(block, s, triangle.at(p, p));
             for (u32 j = block.rank(); j < panel; j += block.size()) s.reciprocal[j] = 1 / s.diagonal(j, j);
             block.sync();
@@ -170,8 +173,8 @@ struct syrk_task {
         while (j > i) j -= ++i;
         i *= part;
         j *= part;
-        subtract_product(block, s, view_of(l).at(i, 0), view_of(l).at(j, 0), view_of(a).at(i, j), smaller(part, side - i), smaller(part, side - j),
-                         side, i == j);
+        subtract_product(block, s, view_of(l).at(i, 0), view_of(l).at(j, 0), view_of(a).at(i, j), smaller(part, side - i),
+                         smaller(part, side - j), side, i == j);
     }
 };
 

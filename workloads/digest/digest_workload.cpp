@@ -7,7 +7,10 @@
 namespace slipstream::workloads {
 namespace {
 
-u32 iterations(double us, double rate) { return static_cast<u32>(std::min(us * rate, 4e9)); }
+u32 iterations(double us, double rate)
+{
+    return static_cast<u32>(std::min(us * rate, 4e9));
+}
 
 } // namespace
 

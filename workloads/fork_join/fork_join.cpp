@@ -14,8 +14,8 @@ using abi::access_mode;
 
 const parameters& defaults()
 {
-    static const parameters values{{"depth", "20"},    {"width", "64"},  {"work_us", "5"}, {"serial_us", "1"},
-                                   {"blocks", "1"},    {"cells", "16"},  {"break", ""}};
+    static const parameters values{{"depth", "20"}, {"width", "64"}, {"work_us", "5"}, {"serial_us", "1"},
+                                   {"blocks", "1"}, {"cells", "16"}, {"break", ""}};
     return values;
 }
 
@@ -57,8 +57,8 @@ digest_plan fill(const shape& s, digest_board& board)
         const u32 forked = set, branched = set + all, joined = 2 * all; // the last within either set
         add({{access_mode::read, other_set + joined, s.cells}, {access_mode::write, forked, all}}, 1, s.serial_us, "fork");
         for (u32 i = 0; i < s.width; ++i)
-            add({{access_mode::read, forked + i * s.cells, s.cells}, {access_mode::write, branched + i * s.cells, s.cells}}, s.blocks,
-                s.work_us, "branch");
+            add({{access_mode::read, forked + i * s.cells, s.cells}, {access_mode::write, branched + i * s.cells, s.cells}},
+                s.blocks, s.work_us, "branch");
         add({{access_mode::read, branched, all}, {access_mode::write, set + joined, s.cells}}, 1, s.serial_us, "join");
     }
     // Every stage begins with a fork that reads what the join before has written: fork, any branch, join, one after another.
@@ -69,8 +69,8 @@ digest_plan fill(const shape& s, digest_board& board)
 std::unique_ptr<workload> make(engines::device_memory& device, const parameters& values, u64)
 {
     const shape s = read_shape(values);
-    return std::make_unique<digest_workload>("fork-join", device, 2 * s.cells_of_a_set(), [&](digest_board& board) { return fill(s, board); },
-                                             s.broken);
+    return std::make_unique<digest_workload>(
+        "fork-join", device, 2 * s.cells_of_a_set(), [&](digest_board& board) { return fill(s, board); }, s.broken);
 }
 
 } // namespace

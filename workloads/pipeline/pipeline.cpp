@@ -14,7 +14,7 @@ using abi::access_mode;
 
 const parameters& defaults()
 {
-    static const parameters values{{"stages", "8"}, {"items", "100"}, {"slots", "2"}, {"work_us", "5"},
+    static const parameters values{{"stages", "8"}, {"items", "100"}, {"slots", "2"},   {"work_us", "5"},
                                    {"blocks", "1"}, {"cells", "16"},  {"handles", "1"}, {"break", ""}};
     return values;
 }
@@ -80,15 +80,16 @@ digest_plan fill(const shape& s, digest_board& board)
 std::unique_ptr<workload> make(engines::device_memory& device, const parameters& values, u64)
 {
     const shape s = read_shape(values);
-    return std::make_unique<digest_workload>("pipeline", device, static_cast<u32>(s.all_cells()),
-                                             [&](digest_board& board) { return fill(s, board); }, s.broken);
+    return std::make_unique<digest_workload>(
+        "pipeline", device, static_cast<u32>(s.all_cells()), [&](digest_board& board) { return fill(s, board); }, s.broken);
 }
 
 } // namespace
 
 workload_type pipeline_type()
 {
-    return {"pipeline", "items through stages with a bounded number of slots: RAW and WAR, a known critical path; verified by digest",
+    return {"pipeline",
+            "items through stages with a bounded number of slots: RAW and WAR, a known critical path; verified by digest",
             defaults(), &make};
 }
 

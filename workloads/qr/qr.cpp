@@ -24,7 +24,8 @@ std::vector<T> make_matrix(u32 n, u64 seed)
 {
     std::vector<T> a(u64{n} * n);
     for (u32 i = 0; i < n; ++i)
-        for (u32 j = 0; j < n; ++j) a[u64{i} * n + j] = static_cast<T>((i == j ? std::sqrt(3.0 * n) : 0) + random_element(seed, i, j));
+        for (u32 j = 0; j < n; ++j)
+            a[u64{i} * n + j] = static_cast<T>((i == j ? std::sqrt(3.0 * n) : 0) + random_element(seed, i, j));
     return a;
 }
 
@@ -115,8 +116,8 @@ private:
         const u32 parts = qr::parts_of(t_.tile);
         for (u32 k = 0; k < t_.tiles; ++k) {
             add(geqrt_type, geqrt_task<T>{tile_inout(k, k), factor_out(k, k)}, 1);
-            // unmqr reads the reflectors in the lower part of tile (k, k), tsqrt overwrites its upper part; accesses are whole tiles, so
-            // the first tsqrt waits for all of them.
+            // unmqr reads the reflectors in the lower part of tile (k, k), tsqrt overwrites its upper part; accesses are whole
+            // tiles, so the first tsqrt waits for all of them.
             for (u32 j = k + 1; j < t_.tiles; ++j)
                 add(unmqr_type, unmqr_task<T>{tile_in(k, k), factor_in(k, k), tile_inout(k, j)}, parts);
             for (u32 i = k + 1; i < t_.tiles; ++i) {
@@ -151,7 +152,7 @@ private:
     std::vector<T> initial_;
     u64 t_values_;
     T* t_data_;
-    std::vector<double> reference_; ///< empty: too large
+    std::vector<double> reference_;                    ///< empty: too large
     std::vector<std::vector<double>> probes_, images_; ///< x and A x
 };
 

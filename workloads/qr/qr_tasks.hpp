@@ -5,9 +5,10 @@
 //   tsqrt  [R of A(k, k); A(i, k)] = Q [R; 0]  R is replaced; V fills A(i, k); T of its own
 //   tsmqr  [A(k, j); A(i, j)] := Q^T [...]     by the V and T of tsqrt(i, k)
 //
-// Within a tile, panels of 16 columns. A panel's reflectors are applied together, Q = I - V T V^T with T upper triangular (Schreiber and
-// Van Loan 1989), to a head of 16 rows and a tail: V is a head V1, the identity in ts* and unit lower triangular else, over a tail V2.
-// So all four bodies are made of the same two parts: factor_panel and apply_panel. Tiles have 16 to 256 rows, a multiple of 16.
+// Within a tile, panels of 16 columns. A panel's reflectors are applied together, Q = I - V T V^T with T upper triangular
+// (Schreiber and Van Loan 1989), to a head of 16 rows and a tail: V is a head V1, the identity in ts* and unit lower triangular
+// else, over a tail V2. So all four bodies are made of the same two parts: factor_panel and apply_panel. Tiles have 16 to 256 rows,
+// a multiple of 16.
 #pragma once
 #include "workloads/tiles/block_product.hpp"
 #include <cmath>
@@ -20,9 +21,14 @@ inline constexpr u32 panel = 16;
 inline constexpr u32 tile_max = 256;
 inline constexpr u32 part = product_side_max; ///< columns that a block updates
 
-SLIPSTREAM_BOTH constexpr u32 parts_of(u32 side) { return (side + part - 1) / part; }
-SLIPSTREAM_BOTH u32 smaller(u32 a, u32 b) { return a < b ? a : b; }
-template <class T> SLIPSTREAM_BOTH matrix_view<const T> constant(matrix_view<T> m) { return {m.data, m.pitch}; }
+SLIPSTREAM_BOTH constexpr u32 parts_of(u32 side)
+{
+    return (side + part - 1) / part;
+}
+SLIPSTREAM_BOTH u32 smaller(u32 a, u32 b)
+{
+    return a < b ? a : b;
+}
 
 /// Scratch memory while a panel is factored: 16 columns of head and tail, and what its reflectors are made of.
 template <class T>
@@ -36,7 +42,7 @@ struct factor_scratch {
     T* tops;                ///< their elements in the column's row
     T* beta;                ///< the diagonal of R
     T* tau;
-    T* inverse;             ///< what the raw column is multiplied by to become the reflector
+    T* inverse; ///< what the raw column is multiplied by to become the reflector
 
     SLIPSTREAM_BOTH explicit factor_scratch(T* at)
         : columns{at, pitch}, gram{at + (panel + tile_max) * pitch, pitch}, dots(gram.data + panel * pitch), tops(dots + panel),
@@ -53,19 +59,20 @@ struct apply_scratch {
     T* slices;
     matrix_view<T> head; ///< V1
     matrix_view<T> t;
-    matrix_view<T> w;    ///< V^T C
-    matrix_view<T> tw;   ///< T^T V^T C
+    matrix_view<T> w;  ///< V^T C
+    matrix_view<T> tw; ///< T^T V^T C
 
     SLIPSTREAM_BOTH explicit apply_scratch(T* at)
-        : slices(at), head{at + product_scratch<T>::values, panel}, t{head.data + panel * panel, panel}, w{t.data + panel * panel, part},
-          tw{w.data + panel * part, part}
+        : slices(at), head{at + product_scratch<T>::values, panel}, t{head.data + panel * panel, panel},
+          w{t.data + panel * panel, part}, tw{w.data + panel * part, part}
     {
     }
 };
 
 /// Either of them: a body uses one after the other.
 template <class T>
-inline constexpr u32 scratch_values = factor_scratch<T>::values > apply_scratch<T>::values ? factor_scratch<T>::values : apply_scratch<T>::values;
+inline constexpr u32 scratch_values =
+    factor_scratch<T>::values > apply_scratch<T>::values ? factor_scratch<T>::values : apply_scratch<T>::values;
 
 /// Householder reflectors of the columns in scratch, whose head and tail have `rows` rows together. Leaves R on and above the
 /// diagonal (of the head), V below it.
@@ -138,10 +145,11 @@ SLIPSTREAM_BODY void make_t(Block& block, const factor_scratch<T>& s, u32 rows, 
     }
 }
 
-/// Factors 16 columns: `head` is their diagonal block, `tail` the rows to eliminate below it. `stacked`: the head is upper triangular, and
-/// what lies below its diagonal belongs to others. T goes to `t`.
+/// Factors 16 columns: `head` is their diagonal block, `tail` the rows to eliminate below it. `stacked`: the head is upper
+/// triangular, and what lies below its diagonal belongs to others. T goes to `t`.
 template <class T, class Block>
-SLIPSTREAM_BODY void factor_panel(Block& block, T* scratch, matrix_view<T> head, matrix_view<T> tail, u32 tail_rows, bool stacked, T* t)
+SLIPSTREAM_BODY void factor_panel(Block& block, T* scratch, matrix_view<T> head, matrix_view<T> tail, u32 tail_rows, bool stacked,
+                                  T* t)
 {
     const factor_scratch<T> s(scratch);
     const u32 rows = panel + tail_rows;
@@ -172,7 +180,8 @@ struct reflectors {
 
 /// C := (I - V T V^T)^T C for `columns` columns of C, at most 64: 16 rows at `head`, the others at `tail`.
 template <class T, class Block>
-SLIPSTREAM_BODY void apply_panel(const Block& block, T* scratch, const reflectors<T>& v, matrix_view<T> head, matrix_view<T> tail, u32 columns)
+SLIPSTREAM_BODY void apply_panel(const Block& block, T* scratch, const reflectors<T>& v, matrix_view<T> head, matrix_view<T> tail,
+                                 u32 columns)
 {
     const apply_scratch<T> s(scratch);
     for (u32 e = block.rank(); e < panel * panel; e += block.size()) {
@@ -181,12 +190,13 @@ SLIPSTREAM_BODY void apply_panel(const Block& block, T* scratch, const reflector
         s.t(i, j) = v.t[e];
     }
     block.sync();
-    narrow_block_product(block, s.slices, transposed(v.tail), transposed(constant(tail)), columns, v.tail_rows, [&](u32 i, u32 j, T sum) {
+    const auto add_head = [&](u32 i, u32 j, T sum) {
         sum += head(i, j);
         if (!v.stacked)
             for (u32 r = i + 1; r < panel; ++r) sum += s.head(r, i) * head(r, j);
         s.w(i, j) = sum;
-    });
+    };
+    narrow_block_product(block, s.slices, transposed(v.tail), transposed(constant(tail)), columns, v.tail_rows, add_head);
     block.sync();
     for (u32 e = block.rank(); e < panel * columns; e += block.size()) {
         const u32 i = e / columns, j = e % columns;
@@ -204,8 +214,8 @@ SLIPSTREAM_BODY void apply_panel(const Block& block, T* scratch, const reflector
     }
     for (u32 first = 0; first < v.tail_rows; first += part) {
         const matrix_view<T> rows = tail.at(first, 0);
-        block_product(block, s.slices, plain(v.tail.at(first, 0)), transposed(constant(s.tw)), smaller(part, v.tail_rows - first), columns,
-                      panel, [&](u32 i, u32 j, T sum) { rows(i, j) -= sum; });
+        block_product(block, s.slices, plain(v.tail.at(first, 0)), transposed(constant(s.tw)), smaller(part, v.tail_rows - first),
+                      columns, panel, [&](u32 i, u32 j, T sum) { rows(i, j) -= sum; });
     }
     block.sync();
 }

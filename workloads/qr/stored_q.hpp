@@ -6,7 +6,10 @@
 namespace slipstream::workloads {
 
 /// Place of the T of geqrt (i = k) or of tsqrt (i, k), i > k, among all of them.
-inline u32 t_index(u32 i, u32 k) { return i * (i + 1) / 2 + k; }
+inline u32 t_index(u32 i, u32 k)
+{
+    return i * (i + 1) / 2 + k;
+}
 
 template <class T>
 class stored_q {
@@ -40,7 +43,9 @@ private:
         const bool stacked = i > k;
         const std::size_t first = stacked ? u64{i} * t_.tile : head, last = u64{i + 1} * t_.tile; // other rows of V
         const T* const t = &ts_[(u64{t_index(i, k)} * t_.tile + p) * panel];
-        const auto reflector = [&](std::size_t row, u32 c) -> double { return stacked || row > head + c ? v_[row * n + head + c] : 0; };
+        const auto reflector = [&](std::size_t row, u32 c) -> double {
+            return stacked || row > head + c ? v_[row * n + head + c] : 0;
+        };
         double w[panel], tw[panel];
         for (u32 c = 0; c < panel; ++c) w[c] = x[head + c];
         for (std::size_t row = first; row < last; ++row)

@@ -1,8 +1,9 @@
-// Sums of products over a depth, sum(i, j) = a(i, 0) b(j, 0) + a(i, 1) b(j, 1) + ..., by one block: the inner part of every tile body.
+// Sums of products over a depth, sum(i, j) = a(i, 0) b(j, 0) + a(i, 1) b(j, 1) + ..., by one block: the inner part of every tile
+// body.
 //
-// On the GPU slices of both factors are staged in scratch memory, and a thread keeps a small tile of sums in registers: its rows lie
-// rows / Micro apart, so that neighbouring threads read neighbouring words. A block of one thread reads the factors where they are.
-// All extents are multiples of 16.
+// On the GPU slices of both factors are staged in scratch memory, and a thread keeps a small tile of sums in registers: its rows
+// lie rows / Micro apart, so that neighbouring threads read neighbouring words. A block of one thread reads the factors where they
+// are. All extents are multiples of 16.
 #pragma once
 #include "workloads/tiles/matrix_view.hpp"
 
@@ -17,8 +18,16 @@ struct factor {
     SLIPSTREAM_BOTH T operator()(u32 i, u32 k) const { return Transposed ? data[k * pitch + i] : data[i * pitch + k]; }
 };
 
-template <class T> SLIPSTREAM_BOTH factor<std::remove_const_t<T>, false> plain(matrix_view<T> m) { return {m.data, m.pitch}; }
-template <class T> SLIPSTREAM_BOTH factor<std::remove_const_t<T>, true> transposed(matrix_view<T> m) { return {m.data, m.pitch}; }
+template <class T>
+SLIPSTREAM_BOTH factor<std::remove_const_t<T>, false> plain(matrix_view<T> m)
+{
+    return {m.data, m.pitch};
+}
+template <class T>
+SLIPSTREAM_BOTH factor<std::remove_const_t<T>, true> transposed(matrix_view<T> m)
+{
+    return {m.data, m.pitch};
+}
 
 inline constexpr u32 product_side_max = 64; ///< rows and columns of one product
 
@@ -54,7 +63,8 @@ SLIPSTREAM_BODY void stage(const Block& block, T* to, const factor<T, Transposed
 }
 
 template <u32 Micro, class T, class A, class B>
-SLIPSTREAM_BOTH void accumulate(T (&sum)[Micro][Micro], const A& a, const B& b, u32 row, u32 row_step, u32 column, u32 column_step, u32 depth)
+SLIPSTREAM_BOTH void accumulate(T (&sum)[Micro][Micro], const A& a, const B& b, u32 row, u32 row_step, u32 column, u32 column_step,
+                                u32 depth)
 {
     for (u32 k = 0; k < depth; ++k) {
         T x[Micro], y[Micro];
@@ -64,15 +74,16 @@ SLIPSTREAM_BOTH void accumulate(T (&sum)[Micro][Micro], const A& a, const B& b, 
             y[m] = b(column + m * column_step, k);
         }
         SLIPSTREAM_UNROLL
-        for (u32 m = 0; m < Micro; ++m)
+        for (u32 m = 0; m < Micro; ++m) {
             SLIPSTREAM_UNROLL
             for (u32 n = 0; n < Micro; ++n) sum[m][n] += x[m] * y[n];
+        }
     }
 }
 
 template <u32 Micro, class T, bool TransposedA, bool TransposedB, class Block, class Store>
-SLIPSTREAM_BODY void product_by(const Block& block, T* scratch, const factor<T, TransposedA>& a, const factor<T, TransposedB>& b, u32 rows,
-                                u32 columns, u32 depth, const Store& store)
+SLIPSTREAM_BODY void product_by(const Block& block, T* scratch, const factor<T, TransposedA>& a, const factor<T, TransposedB>& b,
+                                u32 rows, u32 columns, u32 depth, const Store& store)
 {
     using space = product_scratch<T>;
     const u32 row_step = rows / Micro, column_step = columns / Micro;
@@ -92,16 +103,17 @@ SLIPSTREAM_BODY void product_by(const Block& block, T* scratch, const factor<T, 
                 stage(block, slice_b, b, columns, k, length);
                 block.sync();
                 if (busy)
-                    accumulate(sum, factor<T, true>{slice_a, space::pitch}, factor<T, true>{slice_b, space::pitch}, row, row_step, column,
-                               column_step, length);
+                    accumulate(sum, factor<T, true>{slice_a, space::pitch}, factor<T, true>{slice_b, space::pitch}, row, row_step,
+                               column, column_step, length);
                 block.sync();
             }
         }
-        if (busy)
+        if (!busy) continue;
+        SLIPSTREAM_UNROLL
+        for (u32 m = 0; m < Micro; ++m) {
             SLIPSTREAM_UNROLL
-            for (u32 m = 0; m < Micro; ++m)
-                SLIPSTREAM_UNROLL
-                for (u32 n = 0; n < Micro; ++n) store(row + m * row_step, column + n * column_step, sum[m][n]);
+            for (u32 n = 0; n < Micro; ++n) store(row + m * row_step, column + n * column_step, sum[m][n]);
+        }
     }
 }
 
@@ -110,11 +122,11 @@ SLIPSTREAM_BODY void product_by(const Block& block, T* scratch, const factor<T, 
 /// Calls store(i, j, sum) once for each of rows x columns elements, at most product_side_max each way; a store must not change the
 /// factors. Ends without a barrier, and `scratch` may be used again at once.
 template <class T, bool TransposedA, bool TransposedB, class Block, class Store>
-SLIPSTREAM_BODY void block_product(const Block& block, T* scratch, const factor<T, TransposedA>& a, const factor<T, TransposedB>& b, u32 rows,
-                                   u32 columns, u32 depth, const Store& store)
+SLIPSTREAM_BODY void block_product(const Block& block, T* scratch, const factor<T, TransposedA>& a, const factor<T, TransposedB>& b,
+                                   u32 rows, u32 columns, u32 depth, const Store& store)
 {
-    // Few sums a thread where many would leave threads idle.
-    if (rows * columns >= 16 * Block::size())
+    // As few sums a thread as give all of them in one pass.
+    if (rows * columns > 4 * Block::size())
         product::product_by<4>(block, scratch, a, b, rows, columns, depth, store);
     else
         product::product_by<2>(block, scratch, a, b, rows, columns, depth, store);
@@ -122,8 +134,8 @@ SLIPSTREAM_BODY void block_product(const Block& block, T* scratch, const factor<
 
 /// The same for products of 16 rows, which are never many: less code.
 template <class T, bool TransposedA, bool TransposedB, class Block, class Store>
-SLIPSTREAM_BODY void narrow_block_product(const Block& block, T* scratch, const factor<T, TransposedA>& a, const factor<T, TransposedB>& b,
-                                          u32 columns, u32 depth, const Store& store)
+SLIPSTREAM_BODY void narrow_block_product(const Block& block, T* scratch, const factor<T, TransposedA>& a,
+                                          const factor<T, TransposedB>& b, u32 columns, u32 depth, const Store& store)
 {
     product::product_by<2>(block, scratch, a, b, 16, columns, depth, store);
 }

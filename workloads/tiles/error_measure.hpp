@@ -25,8 +25,7 @@ struct error_measure {
 /// Verified when all are good; the detail names the first that is not, else all of them.
 verdict judge(const std::vector<error_measure>& errors);
 
-template <class T>
-double in_units(double relative_error, u32 n)
+template <class T> double in_units(double relative_error, u32 n)
 {
     return relative_error / (std::sqrt(static_cast<double>(n)) * static_cast<double>(std::numeric_limits<T>::epsilon()));
 }

@@ -15,11 +15,18 @@ struct matrix_view {
     SLIPSTREAM_BOTH matrix_view at(u32 i, u32 j) const { return {data + i * pitch + j, pitch}; }
 };
 
+template <class T>
+SLIPSTREAM_BOTH matrix_view<const T> constant(matrix_view<T> m)
+{
+    return {m.data, m.pitch};
+}
+
 /// The memory behind a 2-D member of a task.
 template <class T, access_mode Mode>
 SLIPSTREAM_BOTH auto view_of(const tile_access<T, Mode>& tile)
 {
-    return matrix_view<std::remove_pointer_t<typename tile_access<T, Mode>::pointer>>{tile.data(), static_cast<u32>(tile.pitch() / sizeof(T))};
+    using element = std::remove_pointer_t<typename tile_access<T, Mode>::pointer>;
+    return matrix_view<element>{tile.data(), static_cast<u32>(tile.pitch() / sizeof(T))};
 }
 
 } // namespace slipstream::workloads

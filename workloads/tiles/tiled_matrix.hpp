@@ -27,8 +27,7 @@ public:
     }
 
     /// Tile (i, j) as a member of a task: in2d, out2d, inout2d of T.
-    template <class Access>
-    Access tile(u32 i, u32 j) const
+    template <class Access> Access tile(u32 i, u32 j) const
     {
         if (tiling_.handles) return Access(handles_[i * tiling_.tiles + j]);
         return Access(address(i, j), tiling_.tile, tiling_.tile, pitch());
