@@ -3,14 +3,21 @@
 #include "host/engines/engine.hpp"
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace slipstream::workloads {
 
-/// Outcome of a check; `detail` names the first thing that is wrong.
+/// Outcome of a check; `detail` names the first thing that is wrong, or what was measured of a good result.
 struct verdict {
     bool verified = false;
     std::string detail;
+};
+
+/// A chain of dependent tasks: how many, and the work of their bodies without any overhead.
+struct path_length {
+    u64 tasks = 0;
+    double work_us = 0;
 };
 
 /// One instance of a workload, made for one device. Engines run program() any number of times, with reset() before each.
@@ -23,6 +30,10 @@ public:
     virtual void reset() = 0;
     /// Compares device memory with a sequential reference.
     virtual verdict verify() = 0;
+    /// What verify() compares with, where that depends on the parameters.
+    virtual std::string check() const { return {}; }
+    /// The longest path through the declared dependencies, where the workload's shape gives it in closed form.
+    virtual std::optional<path_length> known_critical_path() const { return std::nullopt; }
 };
 
 /// Parameters from the command line: name -> value; unknown names are refused with the list of known ones.

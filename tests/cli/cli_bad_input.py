@@ -42,6 +42,10 @@ class BadUsage(CliTest):
         self.refused("run", "random-dag", "--device", "host", "no_such=1", names=["no_such", "width"])
         self.refused("run", "random-dag", "--device", "host", "width", names=["width", "NAME=VALUE"])
         self.refused("run", "random-dag", "--device", "host", "width=wide", names=["width"])
+        self.refused("run", "cholesky", "--device", "host", "tile=40", names=["tile", "multiple of 16"])
+        self.refused("run", "qr", "--device", "host", "precision=fp16", names=["fp16", "fp32 or fp64"])
+        self.refused("run", "qr", "--device", "host", "--break", "RAW", names=["--break"])
+        self.refused("run", "pipeline", "--device", "host", "--break", "WAW", names=["WAW"])
 
     def test_a_json_file_that_cannot_be_written_is_refused_before_the_run(self):
         kineto, _ = self.pair()

@@ -30,6 +30,21 @@ class Run(CliTest):
                                      "--break", kind, code=1)
             self.assertEqual([run["verified"] for run in result["runs"]], [False, False], kind)
 
+    def test_the_other_workloads_verify_on_every_engine_of_the_host(self):
+        small = {"cholesky": ("tiles=5", "precision=fp64"), "qr": ("tiles=5", "handles=0"), "fork-join": ("depth=3",), "pipeline": ("items=20",)}
+        listed = {workload["name"] for workload in self.json_of("run", "--list")[0]["workloads"]}
+        self.assertEqual(listed, set(small) | {"random-dag"})
+        for name, parameters in small.items():
+            result, _ = self.json_of("run", name, *parameters, "--device", "host", "--repeat", 1)
+            self.assertEqual([run["verified"] for run in result["runs"]], [True] * 3, name)
+
+    def test_a_known_critical_path_is_printed(self):
+        result, done = self.json_of("run", "fork-join", "depth=5", "--device", "host", "--repeat", 1, "--engine", "serial")
+        self.assertEqual(result["workload"]["critical_path"], {"tasks": 15, "work_us": 0.7})
+        self.assertIn("critical path 15 tasks", done.stderr)
+        result, _ = self.json_of("run", "random-dag", "--device", "host", "--repeat", 1, "--engine", "serial")
+        self.assertNotIn("critical_path", result["workload"])
+
     def test_what_an_engine_tells_of_itself_is_in_its_run(self):
         result, done = self.json_of("run", "random-dag", "--device", "host", "--repeat", 2, "--engine", "slipstream-hostdep")
         self.assertGreater(result["runs"][0]["upstream_ids"], 0)

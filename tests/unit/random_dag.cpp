@@ -1,45 +1,19 @@
 // random-dag on the host device: every engine verifies, and a missing edge of each kind is seen.
 #include "trace_catch.hpp"
 
-#include "host/engines/engine.hpp"
-#include "workloads/workload.hpp"
+#include "workload_run.hpp"
 
 using namespace slipstream;
+using namespace slipstream::tests;
 using namespace slipstream::workloads;
 
 namespace {
 
-const workload_type& random_dag()
-{
-    for (const workload_type& w : all_workloads())
-        if (w.name == "random-dag") return w;
-    throw std::logic_error("random-dag is not in the list of workloads");
-}
+const workload_type& random_dag() { return workload_named("random-dag"); }
 
-verdict run(const std::string& engine_name, const config& configuration, const parameters& values, u64 seed, u32 runs = 1)
+verdict run(const std::string& engine, const config& configuration, const parameters& values, u64 seed, u32 runs = 1)
 {
-    const auto device = engines::open_device("host");
-    const auto load = random_dag().make(*device, values, seed);
-    const auto engine = engines::make_engine(engine_name, configuration, *device, load->program().image());
-    engine->prepare(load->program());
-    verdict v;
-    for (u32 i = 0; i < runs; ++i) {
-        load->reset();
-        engine->run(load->program());
-        v = load->verify();
-        if (!v.verified) break;
-    }
-    return v;
-}
-
-config small(u32 window, u32 ring)
-{
-    config c;
-    c.window = window;
-    c.ring_slots = ring;
-    c.memory_bytes = 1 << 20;
-    c.staging_bytes = 1 << 20;
-    return c;
+    return run_workload("random-dag", engine, configuration, values, seed, runs);
 }
 
 } // namespace
@@ -94,7 +68,7 @@ TEST_CASE("random-dag verifies on slipstream at every window and from rings of f
             ++seed;
             INFO("window " << window << ", ring " << ring << ", seed " << seed);
             for (const std::string engine : {"slipstream", "slipstream-hostdep"}) {
-                const verdict v = run(engine, small(window, ring), {{"tasks", "600"}, {"work_us", "1"}}, seed, 2);
+                const verdict v = run(engine, small_engine(window, ring), {{"tasks", "600"}, {"work_us", "1"}}, seed, 2);
                 INFO(engine << ": " << v.detail);
                 CHECK(v.verified);
             }
@@ -114,7 +88,7 @@ TEST_CASE("random-dag verifies on slipstream with many seeds and shapes", "[rand
                                 {"after", "0.4"},
                                 {"work_us", "1"}};
         for (const std::string engine : {"slipstream", "slipstream-hostdep"}) {
-            const verdict v = run(engine, small(64, 64), values, seed);
+            const verdict v = run(engine, small_engine(64, 64), values, seed);
             INFO(engine << ": " << v.detail);
             CHECK(v.verified);
         }
@@ -128,7 +102,7 @@ TEST_CASE("a missing RAW, WAR or WAW edge turns verified false on slipstream and
             INFO(kind << ", seed " << seed);
             const parameters values{{"tasks", "200"}, {"width", "4"}, {"work_us", "1"}, {"blocks", "2"}, {"break", kind}};
             CHECK(run("serial", {}, values, seed).verified);
-            config c = small(256, 1024);
+            config c = small_engine(256, 1024);
             c.host_workers = 16; // somebody must be idle while one worker is held
             for (const std::string engine : {"slipstream", "slipstream-hostdep"}) {
                 INFO(engine);
@@ -139,15 +113,7 @@ TEST_CASE("a missing RAW, WAR or WAW edge turns verified false on slipstream and
 
 TEST_CASE("bad parameters are refused with the known names and bounds", "[random_dag]")
 {
-    const auto device = engines::open_device("host");
-    const auto message = [&](const parameters& values) -> std::string {
-        try {
-            random_dag().make(*device, values, 1);
-        } catch (const config_error& e) {
-            return e.what();
-        }
-        return "";
-    };
+    const auto message = [](const parameters& values) { return refusal("random-dag", values); };
     CHECK(message({{"breadth", "3"}}).find("random-dag has no parameter 'breadth': use after, blocks, break, cells") == 0);
     CHECK(message({{"width", "0"}}) == "random-dag: width = '0' must be a whole number from 1 to 65536");
     CHECK(message({{"width", "-1"}}) != "");

@@ -78,6 +78,12 @@ int run_workload(const options& o)
                  work->program().tasks().size());
     for (const auto& [name, value] : values)
         if (!value.empty()) std::fprintf(to, "  %s=%s\n", name.c_str(), value.c_str());
+    const std::string check = work->check();
+    if (!check.empty()) std::fprintf(to, "  checked by %s\n", check.c_str());
+    const std::optional<workloads::path_length> path = work->known_critical_path();
+    if (path)
+        std::fprintf(to, "  critical path %llu tasks, %s us of work\n", static_cast<unsigned long long>(path->tasks),
+                     microseconds(path->work_us).c_str());
 
     rapidjson::StringBuffer text;
     json_writer w(text);
@@ -91,6 +97,14 @@ int run_workload(const options& o)
     w.StartObject();
     for (const auto& [name, value] : values) field(w, name.c_str(), value);
     w.EndObject();
+    if (!check.empty()) field(w, "check", check);
+    if (path) {
+        w.Key("critical_path");
+        w.StartObject();
+        field(w, "tasks", path->tasks);
+        field(w, "work_us", path->work_us);
+        w.EndObject();
+    }
     int code = exit_good;
     if (o.analyze) {
         const trace::hazard_analysis analysis = analyze(work->program());

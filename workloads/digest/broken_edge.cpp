@@ -93,8 +93,9 @@ private:
         }
         if (ancestor[p - first]) return t;
         for (u32 h = p; h-- > first;) {
-            // WAR: a task between would write the bytes again before p reads them, and hide that t wrote too early.
-            if (kind_ == "WAR" && writes_over(h, forgotten)) return t;
+            // WAR: a task between that t does not wait for would write the bytes again before p reads them, and hide that t wrote too
+            // early.
+            if (kind_ == "WAR" && !ancestor[h - first] && writes_over(h, forgotten)) return t;
             if (!ancestor[h - first] && !tasks_[h].whole && waits_directly(p, h)) return h;
         }
         return t;

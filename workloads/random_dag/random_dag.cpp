@@ -5,10 +5,8 @@
 // writes there and reads `fan_in` times from random lanes, so tasks of a layer are mostly independent and layers follow each
 // other. Memory is used again at every layer, which gives WAR and WAW.
 #include "workloads/random_dag/random_dag.hpp"
-#include "workloads/digest/digest_board.hpp"
-#include "workloads/digest/work_rate.hpp"
+#include "workloads/digest/digest_workload.hpp"
 #include "workloads/parameters.hpp"
-#include "workloads/random_dag/random_dag_image.hpp"
 #include <algorithm>
 
 namespace slipstream::workloads {
@@ -81,8 +79,8 @@ private:
 
 class generator {
 public:
-    generator(const shape& s, digest_board& board, u64 seed, double iterations_per_us)
-        : s_(s), board_(board), random_(digest_mix(seed, 0xda6)), iterations_per_us_(iterations_per_us), row_cells_(s.cells / 2),
+    generator(const shape& s, digest_board& board, u64 seed)
+        : s_(s), board_(board), random_(digest_mix(seed, 0xda6)), row_cells_(s.cells / 2),
           lane_(row_cells_ / s.width), piece_(lane_ / pieces), pitch_(tile_width * s.width), matrix_(row_cells_),
           matrix_rows_((s.cells - row_cells_) / pitch_), private_(s.cells)
     {
@@ -104,7 +102,7 @@ public:
         for (u32 i = 0; i < s_.tasks; ++i) add(i);
     }
 
-    const std::vector<u32>& work() const { return work_; }
+    const std::vector<double>& work_us() const { return work_us_; }
 
 private:
     static constexpr u32 pieces = 4;
@@ -166,8 +164,7 @@ private:
         after_.clear();
         digest_step step;
         step.blocks = random_.between(1, s_.blocks);
-        const double us = s_.work_us * (1 + s_.work_spread * (2 * random_.unit() - 1));
-        work_.push_back(static_cast<u32>(std::min(us * iterations_per_us_, 4e9)));
+        work_us_.push_back(s_.work_us * (1 + s_.work_spread * (2 * random_.unit() - 1)));
 
         std::vector<cell_access>* list = &declared_;
         if (random_.chance(s_.no_access)) {
@@ -200,7 +197,6 @@ private:
     shape s_;
     digest_board& board_;
     random_source random_;
-    double iterations_per_us_;
     u32 row_cells_;
     u32 lane_;
     u32 piece_;
@@ -210,44 +206,20 @@ private:
     u32 private_;     ///< next private cell
     std::vector<u32> handle_of_piece_; ///< plus one
     std::vector<u32> handle_of_tile_;
-    std::vector<u32> work_;
+    std::vector<double> work_us_;
     std::vector<cell_access> declared_, hidden_;
     std::vector<u32> after_;
 };
 
-class random_dag final : public workload {
-public:
-    random_dag(engines::device_memory& device, const shape& s, u64 seed)
-        : board_(device, random_dag_image(), s.cells + generator::private_cells(s))
-    {
-        const double rate = iterations_per_us(device, random_dag_image(), random_dag_digest_type);
-        // Host runs are about correctness: a fiftieth of the work is enough to mix the order of tasks.
-        generator g(s, board_, seed, device.is_cuda() ? rate : rate / 50);
-        g.add_all();
-        digest_task task{};
-        board_.finish([&](u32 number, const digest_share& share) {
-            task = {share, g.work()[number], 0};
-            return shaped_task{random_dag_digest_type, &task};
-        });
-        if (!s.broken.empty()) {
-            const broken_edge edge = board_.break_edge(s.broken);
-            const double hold_us = device.is_cuda() ? 5'000 : 100'000; // threads of a busy machine may have to wait for their turn
-            static_cast<digest_task*>(board_.arguments(edge.held))->hold = static_cast<u32>(std::min(hold_us * rate, 4e9));
-        }
-    }
-
-    std::string name() const override { return "random-dag"; }
-    const engines::program& program() const override { return board_.program(); }
-    void reset() override { board_.reset(); }
-    verdict verify() override { return board_.verify(); }
-
-private:
-    digest_board board_;
-};
-
 std::unique_ptr<workload> make(engines::device_memory& device, const parameters& values, u64 seed)
 {
-    return std::make_unique<random_dag>(device, read_shape(values), seed);
+    const shape s = read_shape(values);
+    const auto fill = [&](digest_board& board) {
+        generator g(s, board, seed);
+        g.add_all();
+        return digest_plan{g.work_us(), std::nullopt};
+    };
+    return std::make_unique<digest_workload>("random-dag", device, s.cells + generator::private_cells(s), fill, s.broken);
 }
 
 } // namespace

@@ -1,0 +1,14 @@
+// One text for both compilers: CMake hands this file to nvcc, or to the C++ compiler where there is no CUDA.
+#include "workloads/cholesky/cholesky_image.hpp"
+#include "workloads/cholesky/cholesky_tasks.hpp"
+#include <slipstream/runtime.hpp>
+
+namespace slipstream::workloads {
+
+kernel_image cholesky_fp32_image()
+{
+    return detail::image_of<detail::platforms, potrf_task<float>, trsm_task<float>, syrk_task<float>, gemm_task<float>, copy_task,
+                            fill_task, marker_task>();
+}
+
+} // namespace slipstream::workloads

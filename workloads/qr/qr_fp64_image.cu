@@ -1,0 +1,14 @@
+// One text for both compilers: CMake hands this file to nvcc, or to the C++ compiler where there is no CUDA.
+#include "workloads/qr/qr_image.hpp"
+#include "workloads/qr/qr_tasks.hpp"
+#include <slipstream/runtime.hpp>
+
+namespace slipstream::workloads {
+
+kernel_image qr_fp64_image()
+{
+    return detail::image_of<detail::platforms, geqrt_task<double>, unmqr_task<double>, tsqrt_task<double>, tsmqr_task<double>,
+                            copy_task, fill_task, marker_task>();
+}
+
+} // namespace slipstream::workloads

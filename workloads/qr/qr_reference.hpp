@@ -1,0 +1,14 @@
+// A QR factorization on the host, in double and by rows, that shares nothing with the tiled bodies.
+#pragma once
+#include <slipstream/abi/portable.hpp>
+#include <vector>
+
+namespace slipstream::workloads {
+
+/// Above this the host would need more than a few seconds.
+inline constexpr u32 qr_reference_side_max = 1024;
+
+/// Replaces the upper triangle of the n x n matrix `a`, by rows, by R; the rest does not matter.
+void factor_qr(std::vector<double>& a, u32 n);
+
+} // namespace slipstream::workloads
