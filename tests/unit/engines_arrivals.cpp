@@ -71,7 +71,7 @@ TEST_CASE("preloaded tasks are all in the ring before the kernel comes, however 
 TEST_CASE("engines refuse arrivals that make no sense for them, by name", "[engines][arrivals]")
 {
     arriving test(1);
-    for (const std::string& name : {"serial", "slipstream-hostdep"}) {
+    for (const char* const name : {"serial", "slipstream-hostdep"}) {
         const auto e = make_engine(name, {}, *test.device, test.program.image());
         CHECK_FALSE(e->takes(arrival_mode::preloaded));
         CHECK(e->takes(arrival_mode::paced));

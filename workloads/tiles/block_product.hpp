@@ -51,7 +51,7 @@ SLIPSTREAM_BODY void stage(const Block& block, T* to, const factor<T, Transposed
     constexpr u32 groups = Block::size() / run;
     for (u32 x = block.rank() % run; x < along; x += run)
         for (u32 first = block.rank() / run; first < across; first += in_flight * groups) {
-            T held[in_flight];
+            T held[in_flight] = {};
             SLIPSTREAM_UNROLL
             for (u32 u = 0; u < in_flight; ++u)
                 if (const u32 y = first + u * groups; y < across) held[u] = Transposed ? from(x, k0 + y) : from(y, k0 + x);
