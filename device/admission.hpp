@@ -107,6 +107,7 @@ private:
         u64 hi[pool_block_entries]; ///< 0: takes no part
         u32 write_mask = 0;
         u32 rect_mask = 0;
+        u32 tile_mask = 0; ///< of the rectangles, those of handles
         u32 loose_mask = 0;
 
         SLIPSTREAM_BOTH probe(const control_state<P>& s, u32 block, u32 memory)
@@ -119,21 +120,25 @@ private:
                 hi[i] = used ? entry[i].end() : 0;
                 write_mask |= static_cast<u32>(entry[i].writes()) << i;
                 rect_mask |= static_cast<u32>(entry[i].is_rect()) << i;
+                tile_mask |= static_cast<u32>(entry[i].is_tile()) << i;
                 loose_mask |= static_cast<u32>(entry[i].kind() == abi::entry_kind::loose) << i;
             }
             write_mask &= memory;
             rect_mask &= memory;
+            tile_mask &= memory;
         }
 
-        /// Must the task perhaps wait for one that made the access `old`? By bounding ranges.
+        /// Must the task perhaps wait for one that made the access `old`? By bounding ranges; of two tiles, by where they begin.
         SLIPSTREAM_BOTH bool may_conflict(const table_entry& old) const
         {
             const u64 old_lo = old.begin();
             const u64 old_hi = old.end();
             const u64 old_hi_written = old.writes() ? old_hi : 0; // what reads care for
+            const u32 tiles = old.is_tile() ? tile_mask : 0;
             bool any = false;
             for (u32 i = 0; i < pool_block_entries; ++i)
-                any |= (old_lo < hi[i]) & (lo[i] < (write_mask >> i & 1 ? old_hi : old_hi_written));
+                any |= (old_lo < hi[i]) & (lo[i] < (write_mask >> i & 1 ? old_hi : old_hi_written))
+                    & (((tiles >> i & 1) == 0) | (lo[i] == old_lo));
             return any;
         }
         /// Is `old`, which is no rectangle, superseded by one of the writes, which are none either?
@@ -153,14 +158,20 @@ private:
     };
 
     /// The same, exactly, where a rectangle takes part.
-    SLIPSTREAM_BOTH static exact_result compare_exactly(const control_state<P>& s, u32 block, u32 memory, const abi::access_entry& old)
+    SLIPSTREAM_BOTH static exact_result compare_exactly(const control_state<P>& s, u32 block, u32 memory, const table_entry& old, u64 old_shape)
     {
         exact_result out{false, false};
         SLIPSTREAM_ONE_COPY
         for (u32 i = 0; i < pool_block_entries; ++i) {
             if (!(memory >> i & 1)) continue;
-            const abi::access_entry mine = s.pool_entry(block, i).access(P::get(s.pool_shapes[block * pool_block_entries + i]));
-            const u32 r = compare_pair(mine, old);
+            const table_entry mine = s.pool_entry(block, i);
+            if (mine.is_tile() && old.is_tile()) {
+                const bool same = mine.begin() == old.begin();
+                out.conflicts |= same & (mine.writes() | old.writes());
+                out.covers |= same & mine.writes();
+                continue;
+            }
+            const u32 r = compare_pair(mine.access(P::get(s.pool_shapes[block * pool_block_entries + i])), old.access(old_shape));
             out.conflicts |= (r & 1) != 0;
             out.covers |= (r & 2) != 0;
         }
@@ -207,7 +218,7 @@ private:
                             const table_entry old = s.word_entry(w, k);
                             exact_result r{true, mine.covers(old)};
                             if (mine.rect_mask != 0 || old.is_rect())
-                                r = compare_exactly(s, block, memory, old.access(P::get(s.pool_shapes[32 * w + k])));
+                                r = compare_exactly(s, block, memory, old, P::get(s.pool_shapes[32 * w + k]));
                             if (!r.conflicts) return;
                             const u32 owner = pool_tag{P::get(s.pool_tags[w * pool_word_blocks + k / pool_block_entries])}.slot();
                             team.set_bits(found[owner / 32], 1u << owner % 32);

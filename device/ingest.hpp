@@ -386,7 +386,7 @@ private:
                         : a.entry(abi::mode_of(w[by_handles ? i : 0]));
                     const u32 e = first + i;
                     if (e >= after_count) set_member(type, out, e - after_count, a);
-                    if (e < after_count || ordered) put_entry(team, pool_top(part.top, e / pool_block_entries), e, entry);
+                    if (e < after_count || ordered) put_entry(team, pool_top(part.top, e / pool_block_entries), e, entry, by_handles);
                 }
             }
         }
@@ -410,10 +410,10 @@ private:
     }
 
     /// Stores an entry that is number `e` of its task, and tags its block.
-    SLIPSTREAM_BOTH void put_entry(team_type& team, u32 block, u32 e, const abi::access_entry& entry) const
+    SLIPSTREAM_BOTH void put_entry(team_type& team, u32 block, u32 e, const abi::access_entry& entry, bool registered) const
     {
         const u32 at = e % pool_block_entries;
-        s_.set_pool_entry(block, at, table_entry::of(entry));
+        s_.set_pool_entry(block, at, table_entry::of(entry, registered));
         if (entry.kind() == abi::entry_kind::rect) P::set(s_.pool_shapes[block * pool_block_entries + at], entry.tail);
         const u32 bits = entry.is_memory() ? pool_tag::make(0, 1u << at, 0).word
                          : entry.kind() == abi::entry_kind::after ? pool_tag::make(0, 0, 1u << at).word : 0;
@@ -512,7 +512,7 @@ private:
                 rp.stage = stage_second_half;
                 return;
             } else if (abi::kind_of(w[0]) == abi::entry_kind::after) {
-                store_entry(team, rp, abi::access_entry::after(w[0] & 0xff, w[1] | static_cast<u64>(w[2]) << 32));
+                store_entry(team, rp, abi::access_entry::after(w[0] & 0xff, w[1] | static_cast<u64>(w[2]) << 32), false);
             } else {
                 take_access(team, rp, abi::mode_of(w[0]), {address_in(w), w[2], 0, 1, 0});
             }
@@ -583,7 +583,7 @@ private:
     {
         if (team.leader()) set_member(s_.types[rp.type], m_.records[rp.slot].words, rp.member, a);
         ++rp.member;
-        store_entry(team, rp, a.entry(mode));
+        store_entry(team, rp, a.entry(mode), a.handle_plus_one != 0);
     }
 
     /// The first accesses of a message are the typed members of the task struct: put pointer and size back in their place.
@@ -603,13 +603,13 @@ private:
         }
     }
 
-    SLIPSTREAM_BOTH void store_entry(team_type& team, ring_progress& rp, const abi::access_entry& declared)
+    SLIPSTREAM_BOTH void store_entry(team_type& team, ring_progress& rp, const abi::access_entry& declared, bool registered)
     {
         const bool ignored = (rp.flags & abi::flag_no_access) != 0 && declared.is_memory();
         const abi::access_entry entry = ignored ? abi::access_entry{0, 0} : declared;
         const u32 at = rp.entry % pool_block_entries;
         if (at == 0 && rp.entry != 0) rp.last_block = P::get(s_.pool_next[rp.last_block]);
-        if (team.leader()) put_entry(team, rp.last_block, at, entry);
+        if (team.leader()) put_entry(team, rp.last_block, at, entry, registered);
         ++rp.entry;
         --rp.entries_left;
     }

@@ -319,10 +319,17 @@ SLIPSTREAM_BOTH u32 identity_of(u64 task_id)
 /// An access as the table keeps it: both ends at hand, since they are all that most comparisons need. The shape of a rectangle
 /// (abi::access_entry::tail) lies apart, in pool_shapes.
 struct alignas(16) table_entry {
-    u64 head; ///< as in abi::access_entry
+    u64 head; ///< as in abi::access_entry; bit 63: a registered tile
     u64 hi;   ///< end of the bounding range; of an `after` entry: the position
 
-    SLIPSTREAM_BOTH static table_entry of(const abi::access_entry& e) { return {e.head, e.is_memory() ? e.end() : e.tail}; }
+    /// `registered`: by a handle. Handles are pairwise the same memory or disjoint, so that two registered rectangles, whose exact
+    /// test takes divisions, overlap when they begin at the same place.
+    SLIPSTREAM_BOTH static table_entry of(const abi::access_entry& e, bool registered = false)
+    {
+        const bool tile = registered && e.kind() == abi::entry_kind::rect;
+        return {e.head | static_cast<u64>(tile) << 63, e.is_memory() ? e.end() : e.tail};
+    }
+    SLIPSTREAM_BOTH bool is_tile() const { return (head >> 63) != 0; }
     SLIPSTREAM_BOTH abi::entry_kind kind() const { return static_cast<abi::entry_kind>(head >> 60 & 7); }
     SLIPSTREAM_BOTH bool is_rect() const { return kind() == abi::entry_kind::rect; }
     SLIPSTREAM_BOTH bool writes() const { return (head >> 58 & 1) != 0; }
@@ -332,7 +339,7 @@ struct alignas(16) table_entry {
     SLIPSTREAM_BOTH u64 after_position() const { return hi; }
     SLIPSTREAM_BOTH abi::access_entry access(u64 shape) const
     {
-        return {head, is_rect() ? shape : kind() == abi::entry_kind::after ? hi : hi - begin()};
+        return {head & ~(u64{1} << 63), is_rect() ? shape : kind() == abi::entry_kind::after ? hi : hi - begin()};
     }
 };
 static_assert(sizeof(table_entry) == 16);

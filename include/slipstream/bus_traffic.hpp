@@ -29,7 +29,8 @@ struct bus_traffic {
     /// Between two readings of one runtime, the earlier one on the right.
     friend bus_traffic operator-(bus_traffic later, const bus_traffic& earlier)
     {
-        for (u64 bus_traffic::* part : {&bus_traffic::ring_payload, &bus_traffic::ring_polls, &bus_traffic::handles, &bus_traffic::commands,
+        using count = u64 bus_traffic::*;
+        for (const count part : {&bus_traffic::ring_payload, &bus_traffic::ring_polls, &bus_traffic::handles, &bus_traffic::commands,
                                         &bus_traffic::ring_progress, &bus_traffic::completions, &bus_traffic::failures,
                                         &bus_traffic::heartbeats, &bus_traffic::recorder, &bus_traffic::flight_log})
             later.*part -= earlier.*part;

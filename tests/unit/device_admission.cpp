@@ -293,6 +293,35 @@ TEST_CASE("tiles of one matrix meet only where they share bytes", "[device][admi
     CHECK(w.retire(1) == slots{3, 4});
 }
 
+TEST_CASE("registered tiles meet only themselves, raw rectangles whatever they share bytes with", "[device][admission]")
+{
+    constexpr u64 side = 4, width = 64, rows = 8, pitch = side * width + 32;
+    const auto place = [](u64 tile) { return tile / side * rows * pitch + tile % side * width; };
+    const auto registered = [&](access_mode mode, u64 tile) {
+        return hand_made_engine::registered(tile_of(mode, place(tile), width, rows, pitch));
+    };
+    for (const bool by_handle : {true, false}) {
+        for (u64 a = 0; a < side * side; ++a)
+            for (u64 b = 0; b < side * side; ++b) {
+                window_test t;
+                t.admit(0, {registered(access_mode::write, a)});
+                const auto later = [&](access_mode mode, u64 tile) {
+                    return by_handle ? registered(mode, tile) : tile_of(mode, place(tile), width, rows, pitch);
+                };
+                CHECK(t.admit(1, {later(access_mode::read, b)}) == (a == b));
+                // The write covers the first one's access, if any, and the reader's: whoever follows waits for it alone.
+                CHECK(t.admit(2, {later(access_mode::write, b)}) == (a == b ? 2 : 1));
+                CHECK(t.admit(3, {registered(access_mode::read, b)}) == 1);
+            }
+    }
+    // A raw rectangle on no grid, over the corner of four tiles; a registered range across a row of tiles.
+    window_test t;
+    for (u32 tile = 0; tile < side * side; ++tile) t.admit(tile, {registered(access_mode::write, tile)});
+    CHECK(t.admit(16, {tile_of(access_mode::read, place(0) + width - 8, 16, rows + 1, pitch)}) == 4);
+    CHECK(t.admit(17, {hand_made_engine::registered(read_of(place(4), side * width))}) == side);
+    CHECK(t.admit(18, {registered(access_mode::read, 3), registered(access_mode::write, 15)}) == 2);
+}
+
 TEST_CASE("a predecessor that completes between admission and link is named, and not waited for", "[device][admission]")
 {
     window_test w;

@@ -97,6 +97,13 @@ public:
     P::team team;
     P::crew crew;
 
+    /// An access by a handle, for fill_slot.
+    static access_entry registered(access_entry e)
+    {
+        e.head |= u64{1} << 63;
+        return e;
+    }
+
     /// What ingest leaves in a window slot, written directly. Pool blocks come from the stack, in its order.
     void fill_slot(u32 slot, u64 id, const std::vector<access_entry>& entries, u32 flags = 0, u32 blocks = 1)
     {
@@ -114,7 +121,9 @@ public:
                 P::set(last == device::no_block ? s.first_block[slot] : s.pool_next[last], block);
                 last = block;
             }
-            s.set_pool_entry(last, at, device::table_entry::of(entries[e]));
+            const bool by_handle = (entries[e].head >> 63) != 0;
+            const access_entry plain{entries[e].head & ~(u64{1} << 63), entries[e].tail};
+            s.set_pool_entry(last, at, device::table_entry::of(plain, by_handle));
             if (entries[e].kind() == abi::entry_kind::rect) P::set(s.pool_shapes[last * device::pool_block_entries + at], entries[e].tail);
             const device::pool_tag tag = device::pool_tag::make(0, entries[e].is_memory() ? 1u << at : 0,
                                                                 entries[e].kind() == abi::entry_kind::after ? 1u << at : 0);
