@@ -134,14 +134,11 @@ private:
             const u64 old_lo = old.begin();
             const u64 old_hi = old.end();
             const u64 old_hi_written = old.writes() ? old_hi : 0; // what reads care for
-            const auto bounds_meet = [&](u32 i) { return (old_lo < hi[i]) & (lo[i] < (write_mask >> i & 1 ? old_hi : old_hi_written)); };
+            const u32 tiles = old.is_tile() ? tile_mask : 0;
             bool any = false;
-            for (u32 i = 0; i < pool_block_entries; ++i) any |= bounds_meet(i);
-            if (any && tile_mask != 0 && old.is_tile()) { // seldom: the loop over all old accesses stays short
-                any = false;
-                for (u32 i = 0; i < pool_block_entries; ++i)
-                    any |= bounds_meet(i) & (((tile_mask >> i & 1) == 0) | (lo[i] == old_lo));
-            }
+            for (u32 i = 0; i < pool_block_entries; ++i)
+                any |= (old_lo < hi[i]) & (lo[i] < (write_mask >> i & 1 ? old_hi : old_hi_written))
+                    & (((tiles >> i & 1) == 0) | (lo[i] == old_lo));
             return any;
         }
         /// Is `old`, which is no rectangle, superseded by one of the writes, which are none either?
