@@ -51,6 +51,14 @@ class Timeline(CliTest):
         self.assertEqual({task for task, _ in self.blocks_of(trace, 1)}, set(range(200)))
         self.assertEqual({event["name"] for event in trace["traceEvents"] if event["ph"] == "C"}, {"window", "ring"})
 
+    def test_tasks_arrive_as_in_the_measured_runs(self):
+        kineto, et = self.pair()
+        file = self.path("preloaded.json")
+        self.json_of("replay", kineto, "--et", et, "--device", "host", "--repeat", 1, "--mode", "preloaded", "--timeline", file)
+        trace = self.events("preloaded.json")
+        self.assertEqual({task for task, _ in self.blocks_of(trace, 1)}, set(range(TASKS)))
+        self.assertEqual(self.blocks_of(trace, 2), {})  # slipstream-hostdep takes no preloaded tasks
+
     def test_what_finds_no_room_is_said(self):
         done = self.run_cli("run", "random-dag", "tasks=3000", "blocks=1", "work_us=0.1", "whole=0", "--device", "host", "--repeat", 1,
                             "--engine", "slipstream", "--timeline", self.path("cut.json"), "--timeline-entries", 64)

@@ -9,7 +9,9 @@
 #include "tools/slipstream/timeline.hpp"
 #include "tools/slipstream/trace_report.hpp"
 #include "workloads/replay/replay.hpp"
+#include "workloads/replay/replay_task.hpp"
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 namespace slipstream::cli {
@@ -21,6 +23,21 @@ engines::arrival_mode mode_of(const std::string& name)
     for (const auto mode : {back_to_back, preloaded, paced})
         if (name == engines::name_of(mode)) return mode;
     throw usage_error("--mode " + name + ": unknown; use back-to-back, preloaded or paced");
+}
+
+// Engines that can run tasks which arrive like that. Of `--engine all` the others are left out; one that was named is refused.
+std::vector<std::string> engines_taking(engines::arrival_mode mode, const std::vector<std::string>& names, const options& o,
+                                        const engines::device_memory& device)
+{
+    std::vector<std::string> out;
+    for (const std::string& name : names) {
+        const auto engine = engines::make_engine(name, engine_configuration(o, device), device, workloads::replay_image());
+        if (engine->takes(mode))
+            out.push_back(name);
+        else if (o.engine != "all")
+            throw usage_error("--engine " + o.engine + ": " + name + " takes no " + o.mode + " tasks (--mode); leave it out");
+    }
+    return out;
 }
 
 // What a paced run is about: how far the engine is behind its last task.
@@ -85,13 +102,16 @@ int run_replay(const options& o)
 
     // Device and engines first: a wrong name should not cost an import.
     std::unique_ptr<engines::device_memory> device;
-    std::vector<std::string> names;
+    std::vector<std::string> names, left_out;
     if (o.analyze) {
         check_device_name(o.device);
         chosen_engines(o.engine, o.device != "host");
     } else {
         device = open_named_device(o.device);
-        names = chosen_engines(o.engine, device->is_cuda());
+        const std::vector<std::string> chosen = chosen_engines(o.engine, device->is_cuda());
+        names = engines_taking(mode, chosen, o, *device);
+        std::copy_if(chosen.begin(), chosen.end(), std::back_inserter(left_out),
+                     [&](const std::string& name) { return std::find(names.begin(), names.end(), name) == names.end(); });
     }
     const timeline_request timeline(o, names);
 
@@ -132,9 +152,7 @@ int run_replay(const options& o)
                      o.ring, o.repeat, e.commit.c_str());
         if (!when.at_us.empty())
             std::fprintf(to, "  tasks arrive over %s us, as recorded (profiling slows the host that was recorded)\n", microseconds(when.at_us.back()).c_str());
-        for (const auto& name : names)
-            if (std::none_of(runs.begin(), runs.end(), [&](const engine_runs& r) { return r.engine == name; }))
-                std::fprintf(to, "  %s takes no %s tasks and is left out\n", name.c_str(), o.mode.c_str());
+        for (const auto& name : left_out) std::fprintf(to, "  %s takes no %s tasks and is left out\n", name.c_str(), o.mode.c_str());
         print_rows(to, rows_of(runs));
         print_phases(to, runs);
         print_troubles(to, runs);

@@ -54,7 +54,6 @@ std::vector<engine_runs> compare(workloads::workload& work, const std::vector<st
     for (const std::string& name : names) {
         const host::nvtx_range range("prepare " + name);
         auto one = engines::make_engine(name, configuration, device, program.image());
-        if (!one->takes(when.mode) && o.engine == "all") continue;
         one->set_arrivals(when);
         one->prepare(program);
         out.push_back({});

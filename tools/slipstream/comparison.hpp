@@ -29,7 +29,7 @@ config engine_configuration(const options& o, const engines::device_memory& devi
 
 /// Repetition 1 of all engines, then repetition 2 of all, ...: drifts of clock and temperature meet all alike. The device's
 /// memory is reset before and verified after each run. A lost device ends the comparison: the rest counts as not verified.
-/// Engines that cannot take tasks that arrive like `when` are left out when `--engine all` chose them, and refused when named.
+/// All engines named take tasks that arrive like `when`.
 /// `title`: of the progress bar; by itself it names the workload.
 std::vector<engine_runs> compare(workloads::workload& work, const std::vector<std::string>& names, const options& o,
                                  engines::device_memory& device, const std::string& title = {}, const engines::arrivals& when = {});
