@@ -10,6 +10,7 @@ import cli_harness
 from cli_harness import CliTest, binary
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
+GPU_RESULT = TOOLS.parent / "traces" / "results" / "optimiser_h200.h200.json"
 NO_MATPLOTLIB, SKIPPED = 3, 77
 QUICK = ("--device", "host", "--repeat", 2)
 
@@ -43,19 +44,19 @@ class Plots(CliTest):
         self.assertIn("measured once", self.text_of(swept / "sweep-layered-dag-window.svg"))
 
     def test_a_committed_gpu_result_is_drawn_with_its_hardware(self):
-        source = TOOLS.parent / "workloads" / "random_dag" / "results" / "random-dag.h200.json"
+        source = GPU_RESULT
         done = plot(source, "--out", self.folder.name)
         self.assertEqual(done.returncode, 0, done.stderr)
-        text = self.text_of(self.path("random-dag.svg"))
+        text = self.text_of(self.path("optimiser-h200.svg"))
         commit = json.loads(source.read_text())["environment"]["commit"]
         for expected in ("NVIDIA H200", commit[:12], "graph-replay", "static", "with its building"):
             self.assertIn(expected, text)
 
     def test_the_same_numbers_make_the_same_file(self):
-        source = TOOLS.parent / "workloads" / "random_dag" / "results" / "random-dag.h200.json"
+        source = GPU_RESULT
         for folder in ("a", "b"):
             self.assertEqual(plot(source, "--out", self.path(folder)).returncode, 0)
-        self.assertEqual(*(Path(self.path(folder), "random-dag.svg").read_bytes() for folder in ("a", "b")))
+        self.assertEqual(*(Path(self.path(folder), "optimiser-h200.svg").read_bytes() for folder in ("a", "b")))
 
     def test_an_engine_that_did_not_verify_has_no_bar(self):
         result, _ = self.json_of("compare", "random-dag:tasks=40,width=4", *QUICK)
@@ -87,8 +88,7 @@ class BadInput(CliTest):
 
     def test_a_missing_matplotlib_is_named(self):
         # A Python that finds nothing but the standard library, and is not allowed to look for another one.
-        done = subprocess.run([sys.executable, "-I", "-S", TOOLS / "plot",
-                               TOOLS.parent / "workloads" / "random_dag" / "results" / "random-dag.h200.json", "--out", self.folder.name],
+        done = subprocess.run([sys.executable, "-I", "-S", TOOLS / "plot", GPU_RESULT, "--out", self.folder.name],
                               capture_output=True, text=True, timeout=60, env={**os.environ, "SLIPSTREAM_PLOT_AGAIN": "1"})
         self.assertEqual(done.returncode, NO_MATPLOTLIB)
         self.assertIn("python3-matplotlib", done.stderr)
