@@ -26,6 +26,9 @@ public:
         if (configuration.workers_per_sm < 1 || configuration.workers_per_sm > workers_per_sm_max)
             throw config_error("workers_per_sm = " + std::to_string(configuration.workers_per_sm) + ": must be 1 or 2");
         megakernel_ = image_.megakernel[configuration.workers_per_sm - 1];
+        if (megakernel_ == nullptr)
+            throw config_error("workers_per_sm = " + std::to_string(configuration.workers_per_sm)
+                               + ": these task types were compiled for fewer, since their bodies need the registers; use 1");
         const auto sms = static_cast<u32>(properties_.multiProcessorCount);
         if (configuration.sms_left_free + 2 > sms)
             throw config_error("sms_left_free = " + std::to_string(configuration.sms_left_free) + ": this GPU has "

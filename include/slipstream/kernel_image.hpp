@@ -29,7 +29,8 @@ inline constexpr u32 workers_per_sm_max = 2;
 
 /// The GPU side of an image; made in a translation unit compiled by nvcc (cuda_image.cuh).
 struct cuda_image {
-    /// __global__ functions, for one and for two workers per SM; take one device::kernel_arguments by value.
+    /// __global__ functions, for one and for two workers per SM; take one device::kernel_arguments by value. Null: the list was
+    /// compiled for fewer workers.
     const void* megakernel[workers_per_sm_max];
     const void* const* plain_kernels;      ///< one __global__ function a type; takes the task struct by value
     u32 threads;                           ///< block size of all of them

@@ -122,14 +122,21 @@ using platforms = host_and_cuda;
 using platforms = host_only;
 #endif
 
-template <class Platforms, class... Tasks>
-kernel_image image_of()
+/// WorkersMost: workers on an SM that there are kernels for, one or two.
+template <class Platforms, u32 WorkersMost, class... Tasks>
+kernel_image image_for_workers()
 {
 #if defined(__CUDACC__)
-    return make_image<Tasks...>(make_cuda_image<Tasks...>());
+    return make_image<Tasks...>(make_cuda_image<WorkersMost, Tasks...>());
 #else
     return make_image<Tasks...>(nullptr);
 #endif
+}
+
+template <class Platforms, class... Tasks>
+kernel_image image_of()
+{
+    return image_for_workers<Platforms, workers_per_sm_max, Tasks...>();
 }
 
 } // namespace detail

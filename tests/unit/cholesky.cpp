@@ -60,7 +60,7 @@ TEST_CASE("cholesky verifies on every host engine in both precisions, with tiles
                 }
 }
 
-TEST_CASE("cholesky of a matrix too large for the host factorization is checked by residual, and says so", "[cholesky]")
+TEST_CASE("cholesky of a matrix too large for the host factorization is checked by residual, and says so", "[cholesky][large]")
 {
     const auto device = engines::open_device("host");
     const parameters values{{"tiles", "9"}, {"tile", "240"}};

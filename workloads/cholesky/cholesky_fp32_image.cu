@@ -7,8 +7,9 @@ namespace slipstream::workloads {
 
 kernel_image cholesky_fp32_image()
 {
-    return detail::image_of<detail::platforms, potrf_task<float>, trsm_task<float>, syrk_task<float>, gemm_task<float>, copy_task,
-                            fill_task, marker_task>();
+    // One worker an SM: two would leave the bodies half of the registers, and each kernel takes half a minute to compile.
+    return detail::image_for_workers<detail::platforms, 1, potrf_task<float>, trsm_task<float>, syrk_task<float>,
+                                     gemm_task<float>, copy_task, fill_task, marker_task>();
 }
 
 } // namespace slipstream::workloads

@@ -7,8 +7,9 @@ namespace slipstream::workloads {
 
 kernel_image qr_fp64_image()
 {
-    return detail::image_of<detail::platforms, geqrt_task<double>, unmqr_task<double>, tsqrt_task<double>, tsmqr_task<double>,
-                            copy_task, fill_task, marker_task>();
+    // One worker an SM: two would leave the bodies half of the registers, and each kernel takes half a minute to compile.
+    return detail::image_for_workers<detail::platforms, 1, geqrt_task<double>, unmqr_task<double>, tsqrt_task<double>,
+                                     tsmqr_task<double>, copy_task, fill_task, marker_task>();
 }
 
 } // namespace slipstream::workloads
