@@ -8,9 +8,10 @@
 //   tasks are handed over, so whatever a mail waits for was mailed before it.
 //   A task of more blocks than workers draws tickets and cannot be waited for in this way, nor can one in a tainted slot.
 // OWNERS  the linker role alone, but for `waits`, which the scheduler reads of tasks that were handed over staged.
-// COST    of link: a row read and one read-modify-write a predecessor, a lane each group of 32; of wake, when somebody waits: the
-//         row (one load a lane), and for each word of it one ballot and one count down a lane; of staging: a look at the recent_max
-//         tasks handed over last, a lane each. Fast memory, up to a window of sizes::successors_near_max.
+// COST    every operation takes up to 32 tasks, a lane each, and costs much the same for one as for 32. Link: a word of the row for each
+//         32 slots, and for each predecessor one bit set. Complete: the row of successors, and a count down for each; a task with
+//         many (wide) takes turns with the others: then a lane a successor. Staging: waits_max looks a lane. Fast memory, up to a
+//         window of sizes::successors_near_max.
 #pragma once
 #include "device/layout.hpp"
 
@@ -23,51 +24,39 @@ public:
 
     SLIPSTREAM_BOTH dependency_table(const engine_memory<P>& memory, const control_state<P>& state) : m_(memory), s_(state) {}
 
-    /// Takes in tasks that wait for nobody, and hands them over: slot_of(k), k < count, the first one as `link_number`.
-    template <class SlotOf>
-    SLIPSTREAM_BOTH void link_free(team_type& team, u32 count, u32 link_number, SlotOf slot_of)
+    /// Takes in tasks in program order: slot_of(k), k < count <= 32, the first one as `link_number`, each with the row row_of(k) if
+    /// has_row(k). Hands over those that wait for nobody; returns their mask.
+    template <class SlotOf, class HasRow, class RowOf>
+    SLIPSTREAM_BOTH u32 link(team_type& team, u32 count, u32 link_number, SlotOf slot_of, HasRow has_row, RowOf row_of)
     {
-        SLIPSTREAM_ONE_COPY
-        for (u32 k = team.rank(); k < count; k += team.size()) {
+        // All of them before the first row: one may wait for another.
+        team.each32([&](u32 k) {
+            if (k >= count) return;
             const u32 slot = slot_of(k);
-            team.set_bits(s_.in_flight[slot / 32], 1u << slot % 32);
             s_.pending[slot] = (link_number + k) << 16;
-            note(slot);
-            hand(team, slot);
-        }
+            const task_head head = P::get(s_.heads[slot]);
+            s_.identities[slot] = head.identity;
+            s_.blocks[slot] = head.blocks <= m_.n.workers ? head.blocks : 0;
+            team.set_bits(s_.arriving[slot / 32], 1u << slot % 32);
+        });
         team.sync();
-    }
-
-    /// Takes in a task with the row of predecessors at `row`. Returns how many of them are not complete: when none, it is handed over.
-    template <class Row>
-    SLIPSTREAM_BOTH u32 link(team_type& team, u32 slot, const Row* row, u32 link_number)
-    {
-        const u32 groups = m_.n.groups();
-        const u32 word = slot / 32;
-        const u32 bit = 1u << slot % 32;
-        u32 mine = 0;
-        // Rows of different predecessors: lanes never meet.
-        SLIPSTREAM_ONE_COPY
-        for (u32 g = team.rank(); g < groups; g += team.size()) {
-            const u32 waiting_for = P::get(row[g]) & s_.in_flight[g];
-            if (waiting_for == 0) continue;
-            s_.awaited[g] |= waiting_for;
-            mine += popcount(waiting_for);
-            SLIPSTREAM_ONE_COPY
-            for (u32 bits = waiting_for; bits != 0; bits &= bits - 1) {
-                const u32 at = (32 * g + lowest_bit(bits)) * groups + word;
-                s_.set_successor_word(at, s_.successor_word(at) | bit);
-            }
-        }
-        const u32 count = team.reduce_add(mine);
-        if (team.leader()) {
-            s_.pending[slot] = count | link_number << 16;
-            s_.in_flight[word] |= bit;
-            note(slot);
-            if (count == 0) hand(team, slot);
-        }
-        team.sync();
-        return count;
+        typename P::template lane_array<u32, 1> waits;
+        const auto find = [&](u32 k) {
+            waits.at(0, k) = k < count && has_row(k) ? find_predecessors(team, slot_of(k), row_of(k)) : 0;
+        };
+        // Rows of successors in device memory are changed without atomics: those would pass by the L1 that plain loads read.
+        if (m_.n.successors_near()) team.each32(find);
+        else team.one_by_one(find);
+        const u32 free = team.mask32([&](u32 k) { return k < count && waits.at(0, k) == 0; });
+        team.each32([&](u32 k) {
+            if (k >= count) return;
+            const u32 slot = slot_of(k);
+            s_.pending[slot] = waits.at(0, k) | (link_number + k) << 16;
+            team.set_bits(s_.in_flight[slot / 32], 1u << slot % 32);
+            team.clear_bits(s_.arriving[slot / 32], 1u << slot % 32);
+        });
+        hand(team, free, slot_of);
+        return free;
     }
 
     SLIPSTREAM_BOTH bool is(const u32* bits, u32 slot) const { return (bits[slot / 32] >> slot % 32 & 1) != 0; }
@@ -80,64 +69,85 @@ public:
         return entry >> 16 == (link_number & 0xffff) && (entry & pending_mask) != 0 && !is(s_.staged, slot);
     }
 
-    /// Hands over a task that waits, if what it waits for is little and was handed over lately. Returns how many it waits for; 0: it
-    /// cannot be staged yet.
-    SLIPSTREAM_BOTH u32 stage(team_type& team, u32 slot)
+    /// By a lane: may a task that waits be staged, if those that `soon(slot)` tells of are handed over before it?
+    template <class Soon>
+    SLIPSTREAM_BOTH bool may_stage(u32 slot, Soon soon) const
     {
-        const u32 count = pending(slot);
-        if (count > waits_max) return 0;
-        const u32 groups = m_.n.groups();
-        const u32 word = slot / 32;
-        typename P::template lane_array<u32, 1> before;
-        const u32 found = team.mask32([&](u32 k) {
-            const ready_entry entry{s_.recent[k]};
-            const u32 p = entry.slot();
-            before.at(0, k) = p;
-            // Another task may have the slot by now, and be among the recent ones itself.
-            return entry.waits() != 0 && is(s_.handed, p) && s_.pending[p] >> 16 == entry.number()
-                && (s_.successor_word(p * groups + word) >> slot % 32 & 1) != 0;
-        });
-        if (popcount(found) != count) return 0;
+        if (pending(slot) > waits_max) return false;
+        const predecessor_list list{s_.waits_for[slot]};
+        if (!list.complete()) return false;
+        bool good = true;
+        for (u32 i = 0; i < waits_max; ++i) {
+            const u32 p = list.slot(i);
+            if (i < list.count() && waits_on(slot, p)) good &= is(s_.handed, p) || (soon(p) && !is(s_.tainted, p));
+        }
+        return good;
+    }
+
+    /// A task that had more predecessors than a list holds, and has few enough now: writes them down. Seldom.
+    SLIPSTREAM_BOTH void list_again(team_type& team, u32 slot)
+    {
+        if (pending(slot) > waits_max || predecessor_list{s_.waits_for[slot]}.complete()) return;
+        predecessor_list list{};
+        SLIPSTREAM_ONE_COPY
+        for (u32 g = 0; g < m_.n.groups(); ++g) {
+            const u32 before = s_.awaited[g];
+            if (before == 0) continue;
+            u32 mine = team.mask32([&](u32 k) { return (before >> k & 1) && waits_on(slot, 32 * g + k); });
+            for (; mine != 0; mine &= mine - 1) list.add(32 * g + lowest_bit(mine));
+        }
+        team.sync();
+        if (team.leader()) s_.waits_for[slot] = list.word;
+        team.sync();
+    }
+
+    /// Hands over tasks that wait, slot_of(k) for each bit of `tasks`, each of which may_stage behind those before it:
+    /// staged(k, number of tasks that it waits for) is called by lanes.
+    template <class SlotOf, class Staged>
+    SLIPSTREAM_BOTH void stage(team_type& team, u32 tasks, SlotOf slot_of, Staged staged)
+    {
         team.each32([&](u32 k) {
-            if (!(found >> k & 1)) return;
-            const u32 p = before.at(0, k);
-            P::set(s_.waits[slot * waits_max + popcount(found & ((1u << k) - 1))], awaited_task{p, s_.targets[p], s_.identities[p], 0});
+            if (tasks >> k & 1) team.set_bits(s_.staged[slot_of(k) / 32], 1u << slot_of(k) % 32);
         });
-        if (team.leader()) {
-            s_.staged[word] |= 1u << slot % 32;
-            hand(team, slot);
-        }
-        team.sync();
-        return count;
-    }
-
-    /// Wakes the tasks that wait for a completed one, and hands over those that wait for nobody now: ready(first, mask, entry_of) is
-    /// called by all lanes with slots first + bits of mask; entry_of(k) is the ready entry of slot first + k, on its lane.
-    template <class Ready>
-    SLIPSTREAM_BOTH void wake(team_type& team, u32 slot, Ready ready)
-    {
-        if (!is(s_.awaited, slot)) return;
-        // Two copies, so that neither asks at each access where the rows lie.
-        if (m_.n.successors_near()) wake_in(team, s_.successors_near + slot * m_.n.groups(), ready);
-        else wake_in(team, s_.successors_far + slot * m_.n.groups(), ready);
-    }
-
-    /// A completed or skipped task is no longer with the scheduler. `mailed`: its blocks have counted, or will.
-    SLIPSTREAM_BOTH void take_off(team_type& team, u32 slot, bool mailed)
-    {
-        team.sync();
-        if (team.leader()) {
-            const u32 blocks = s_.blocks[slot];
-            const u32 bit = 1u << slot % 32;
-            s_.handed[slot / 32] &= ~bit;
-            s_.staged[slot / 32] &= ~bit;
-            if (blocks != 0) {
-                s_.counters[handed_blocks] -= blocks;
-                --s_.counters[handed_tasks];
-                if (!mailed) s_.targets[slot] -= blocks;
+        hand(team, tasks, slot_of); // now all targets are what they come to
+        team.each32([&](u32 k) {
+            if (!(tasks >> k & 1)) return;
+            const u32 slot = slot_of(k);
+            const predecessor_list list{s_.waits_for[slot]};
+            u32 count = 0;
+            for (u32 i = 0; i < waits_max; ++i) {
+                const u32 p = list.slot(i);
+                if (i >= list.count() || !waits_on(slot, p)) continue;
+                P::set(s_.waits[slot * waits_max + count], awaited_task{p, s_.targets[p], s_.identities[p], 0});
+                ++count;
             }
-        }
+            staged(k, count);
+        });
         team.sync();
+    }
+
+    /// Forgets completed tasks, slot_of(k) for each bit of `tasks`, none of which waits for anybody, and wakes those that wait for
+    /// them. Who waits for nobody now is handed over: ready(entry, place) is called by lanes, shown(count) by all lanes when `count`
+    /// places are filled. `mailed`: those whose blocks have counted, or will.
+    template <class SlotOf, class Ready, class Shown>
+    SLIPSTREAM_BOTH void complete(team_type& team, u32 tasks, u32 mailed, SlotOf slot_of, Ready ready, Shown shown)
+    {
+        const u32 woken = team.mask32([&](u32 k) { return (tasks >> k & 1) && is(s_.awaited, slot_of(k)); });
+        u32 blocks = 0, count = 0; // handed over, less those taken off; of this lane
+        if (woken != 0) {
+            // Two copies, so that neither asks at each access where the rows lie.
+            if (m_.n.successors_near()) wake(team, woken, s_.successors_near, slot_of, ready, shown, blocks, count);
+            else wake(team, woken, s_.successors_far, slot_of, ready, shown, blocks, count);
+        }
+        team.each32([&](u32 k) {
+            if (!(tasks >> k & 1)) return;
+            const u32 slot = slot_of(k);
+            const u32 bit = 1u << slot % 32;
+            take_off(team, slot, (mailed >> k & 1) != 0, blocks, count);
+            team.clear_bits(s_.in_flight[slot / 32], bit);
+            if (woken >> k & 1) team.clear_bits(s_.awaited[slot / 32], bit);
+        });
+        note(team, blocks, count);
     }
 
     /// The slot's finished count has failures: nobody is staged behind its tasks until it is set back.
@@ -152,14 +162,12 @@ public:
     SLIPSTREAM_BOTH bool take_back(team_type& team, u32 slot, bool mailed)
     {
         if (mailed) taint(team, slot); // its workers said so in the finished count
-        team.each32([&](u32 k) { // it may come to be handed over again: no task is among them twice
-            const ready_entry entry{s_.recent[k]};
-            if (entry.slot() == slot && entry.number() == s_.pending[slot] >> 16) s_.recent[k] = 0;
-        });
-        take_off(team, slot, mailed);
-        const bool free = pending(slot) == 0;
-        if (free && team.leader()) hand(team, slot);
         team.sync();
+        u32 blocks = 0, count = 0;
+        if (team.leader()) take_off(team, slot, mailed, blocks, count);
+        note(team, blocks, count);
+        const bool free = pending(slot) == 0;
+        if (free) hand(team, 1, [&](u32) { return slot; });
         return free;
     }
 
@@ -183,80 +191,159 @@ public:
         return !team.any(late);
     }
 
-    /// Forgets completed tasks whose successors were woken: slot_of(k), for each bit k of `tasks`.
-    template <class SlotOf>
-    SLIPSTREAM_BOTH void remove(team_type& team, u32 tasks, SlotOf slot_of)
-    {
-        team.sync();
-        team.each32([&](u32 k) {
-            if (!(tasks >> k & 1)) return;
-            const u32 slot = slot_of(k);
-            const u32 bit = 1u << slot % 32;
-            team.clear_bits(s_.in_flight[slot / 32], bit);
-            team.clear_bits(s_.awaited[slot / 32], bit);
-        });
-        team.sync();
-    }
-
 private:
-    /// By one lane: what is needed of the task's head, which may be another task's as soon as this one is complete.
-    SLIPSTREAM_BOTH void note(u32 slot)
+    SLIPSTREAM_BOTH bool waits_on(u32 slot, u32 predecessor) const
     {
-        const task_head head = P::get(s_.heads[slot]);
-        s_.identities[slot] = head.identity;
-        s_.blocks[slot] = head.blocks <= m_.n.workers ? head.blocks : 0;
+        return (s_.successor_word(predecessor * m_.n.groups() + slot / 32) >> slot % 32 & 1) != 0;
     }
 
-    /// By one lane: the task goes to the scheduler.
-    SLIPSTREAM_BOTH void hand(team_type& team, u32 slot)
-    {
-        const u32 blocks = s_.blocks[slot];
-        if (blocks == 0) return;
-        const u32 bit = 1u << slot % 32;
-        s_.targets[slot] += blocks;
-        team.add(s_.counters[handed_blocks], blocks);
-        team.add(s_.counters[handed_tasks], 1);
-        if (is(s_.tainted, slot)) return;
-        team.set_bits(s_.handed[slot / 32], bit);
-        s_.recent[team.add(s_.counters[handed_ever], 1) % recent_max] = ready_entry::make(slot, s_.pending[slot] >> 16, 1).word; // 1: in use
-    }
-
-    template <class Ready>
-    SLIPSTREAM_BOTH void wake_in(team_type& team, u32* row, Ready ready)
+    /// By a lane: enters a task of those that arrive with its predecessors, and returns how many they are.
+    template <class Row>
+    SLIPSTREAM_BOTH u32 find_predecessors(team_type& team, u32 slot, const Row* row) const
     {
         const u32 groups = m_.n.groups();
+        const u32 number = s_.pending[slot] >> 16;
+        predecessor_list list{};
+        u32 count = 0;
         SLIPSTREAM_ONE_COPY
-        for (u32 first = 0; first < groups; first += 32) {
-            typename P::template lane_array<u32, 1> mine; // a word of the row each
-            team.each32([&](u32 k) { mine.at(0, k) = first + k < groups ? row[first + k] : 0; });
-            u32 words = team.mask32([&](u32 k) { return mine.at(0, k) != 0; });
-            team.each32([&](u32 k) {
-                if (mine.at(0, k) != 0) row[first + k] = 0;
-            });
+        for (u32 g = 0; g < groups; ++g) {
+            const u32 arriving = s_.arriving[g];
+            u32 before = P::get(row[g]) & (s_.in_flight[g] | arriving);
+            if (before == 0) continue;
+            // A row may name a complete task whose slot comes again, behind it, among those that arrive.
             SLIPSTREAM_ONE_COPY
-            for (; words != 0; words &= words - 1) {
-                const u32 w = lowest_bit(words);
-                const u32 waiting = team.from_lane(mine, w);
-                const u32 staged = s_.staged[first + w];
-                u32* const pending = s_.pending + 32 * (first + w);
+            for (u32 bits = before & arriving; bits != 0; bits &= bits - 1)
+                if (static_cast<std::int16_t>((s_.pending[32 * g + lowest_bit(bits)] >> 16) - number) > 0) before &= ~(bits & (0 - bits));
+            if (before == 0) continue;
+            team.set_bits(s_.awaited[g], before);
+            SLIPSTREAM_ONE_COPY
+            for (u32 bits = before; bits != 0; bits &= bits - 1) {
+                const u32 p = 32 * g + lowest_bit(bits);
+                const u32 at = p * groups + slot / 32;
+                if (m_.n.successors_near()) team.set_bits(s_.successors_near[at], 1u << slot % 32);
+                else s_.successors_far[at] |= 1u << slot % 32;
+                list.add(p);
+                ++count;
+            }
+        }
+        s_.waits_for[slot] = list.word;
+        return count;
+    }
+
+    /// The tasks slot_of(k), for each bit of `tasks`, go to the scheduler.
+    template <class SlotOf>
+    SLIPSTREAM_BOTH void hand(team_type& team, u32 tasks, SlotOf slot_of)
+    {
+        u32 blocks = 0, count = 0;
+        team.each32([&](u32 k) {
+            if (tasks >> k & 1) hand_one(team, slot_of(k), blocks, count);
+        });
+        note(team, blocks, count);
+    }
+
+    /// By a lane, which has handed over so many blocks and tasks.
+    SLIPSTREAM_BOTH void hand_one(team_type& team, u32 slot, u32& blocks, u32& count)
+    {
+        const u32 mine = s_.blocks[slot];
+        if (mine == 0) return;
+        s_.targets[slot] += mine;
+        blocks += mine;
+        ++count;
+        if (!is(s_.tainted, slot)) team.set_bits(s_.handed[slot / 32], 1u << slot % 32);
+    }
+
+    /// By a lane: a completed or skipped task is no longer with the scheduler. `mailed`: its blocks have counted, or will.
+    SLIPSTREAM_BOTH void take_off(team_type& team, u32 slot, bool mailed, u32& blocks, u32& count)
+    {
+        const u32 mine = s_.blocks[slot];
+        if (mine == 0) return;
+        const u32 bit = 1u << slot % 32;
+        team.clear_bits(s_.handed[slot / 32], bit);
+        team.clear_bits(s_.staged[slot / 32], bit);
+        blocks -= mine;
+        --count;
+        if (!mailed) s_.targets[slot] -= mine;
+    }
+
+    SLIPSTREAM_BOTH void note(team_type& team, u32 blocks, u32 count)
+    {
+        const u32 all_blocks = team.reduce_add(blocks);
+        const u32 all_tasks = team.reduce_add(count);
+        if (team.leader()) {
+            s_.counters[handed_blocks] += all_blocks;
+            s_.counters[handed_tasks] += all_tasks;
+        }
+        team.sync();
+    }
+
+    template <class SlotOf, class Ready, class Shown>
+    SLIPSTREAM_BOTH void wake(team_type& team, u32 tasks, u32* rows, SlotOf slot_of, Ready ready, Shown shown, u32& blocks, u32& count)
+    {
+        const u32 groups = m_.n.groups();
+        const auto successors = [&](u32 k) {
+            u32 all = 0;
+            SLIPSTREAM_ONE_COPY
+            for (u32 g = 0; g < groups; ++g) all += popcount(rows[slot_of(k) * groups + g]);
+            return all;
+        };
+        const u32 wide = team.mask32([&](u32 k) { return (tasks >> k & 1) && successors(k) > narrow_max; });
+        if (tasks & ~wide) {
+            if (team.leader()) s_.counters[woken_tasks] = 0;
+            team.sync();
+            team.each32([&](u32 k) {
+                if (!((tasks & ~wide) >> k & 1)) return;
+                u32* const row = rows + slot_of(k) * groups;
+                SLIPSTREAM_ONE_COPY
+                for (u32 g = 0; g < groups; ++g) {
+                    const u32 waiting = row[g];
+                    if (waiting == 0) continue;
+                    row[g] = 0;
+                    SLIPSTREAM_ONE_COPY
+                    for (u32 bits = waiting; bits != 0; bits &= bits - 1) {
+                        const u32 slot = 32 * g + lowest_bit(bits);
+                        const u32 left = team.add(s_.pending[slot], ~u32{0}) - 1;
+                        if ((left & pending_mask) != 0 || is(s_.staged, slot)) continue;
+                        ready(ready_entry::make(slot, left >> 16), team.add(s_.counters[woken_tasks], 1));
+                        hand_one(team, slot, blocks, count);
+                    }
+                }
+            });
+            team.sync();
+            const u32 woken = s_.counters[woken_tasks];
+            team.sync();
+            if (woken != 0) shown(woken);
+        }
+        SLIPSTREAM_ONE_COPY
+        for (u32 rest = wide; rest != 0; rest &= rest - 1) {
+            u32* const row = rows + slot_of(lowest_bit(rest)) * groups;
+            SLIPSTREAM_ONE_COPY
+            for (u32 g = 0; g < groups; ++g) {
+                const u32 waiting = row[g];
+                if (waiting == 0) continue;
                 typename P::template lane_array<u32, 1> left;
+                const u32 staged = s_.staged[g];
                 const u32 freed = team.mask32([&](u32 k) {
                     if (!(waiting >> k & 1)) return false;
-                    left.at(0, k) = --pending[k];
+                    left.at(0, k) = --s_.pending[32 * g + k];
                     return (left.at(0, k) & pending_mask) == 0;
                 }) & ~staged;
+                if (team.leader()) row[g] = 0;
                 if (freed == 0) continue;
-                ready(32 * (first + w), freed, [&](u32 k) { return ready_entry::make(32 * (first + w) + k, left.at(0, k) >> 16); });
-                // The scheduler is at work with them by now.
                 team.each32([&](u32 k) {
-                    if (freed >> k & 1) hand(team, 32 * (first + w) + k);
+                    if (freed >> k & 1) ready(ready_entry::make(32 * g + k, left.at(0, k) >> 16), popcount(freed & ((1u << k) - 1)));
+                });
+                shown(popcount(freed));
+                team.each32([&](u32 k) { // the scheduler is at work with them by now
+                    if (freed >> k & 1) hand_one(team, 32 * g + k, blocks, count);
                 });
             }
+            team.sync();
         }
     }
 
     static constexpr u32 pending_mask = 0xffff; ///< of `pending`; the upper half holds the link number
-    static_assert(window_slots_max <= pending_mask && recent_max == 32);
+    static constexpr u32 narrow_max = 6; ///< successors that a lane wakes by itself
+    static_assert(window_slots_max <= pending_mask);
 
     const engine_memory<P>& m_;
     const control_state<P>& s_;

@@ -50,7 +50,6 @@ inline constexpr u32 cuda_workers_per_sm_step = 160; ///< the kernel for n worke
 inline constexpr u32 mailbox_depth = 2;
 inline constexpr u32 staged_slots = abi::message_plain_slots; ///< ring slots fetched at a time: one chunk a lane of a warp
 inline constexpr u32 staged_rings = 4; ///< rings fetched in one go
-inline constexpr u32 recent_max = 32;     ///< tasks handed over last, behind which others may be staged
 inline constexpr u32 waits_max = 3;       ///< tasks that a staged one may wait for
 inline constexpr u32 admitted_max = 32; ///< tasks between admission and linker
 inline constexpr u32 completion_span = 65536; ///< submissions a ring may be ahead of its low-water mark
@@ -379,7 +378,8 @@ struct ready_entry {
     u32 word; ///< window slot | waits << 12 | low 16 bits of its link number << 16: the count of linked tasks, this one included
 
     SLIPSTREAM_BOTH static ready_entry make(u32 slot, u32 number, u32 waits = 0) { return {slot | waits << 12 | number << 16}; }
-    SLIPSTREAM_BOTH u32 slot() const { return word & 0xfff; }
+    static constexpr u32 slot_mask = 0xfff;
+    SLIPSTREAM_BOTH u32 slot() const { return word & slot_mask; }
     SLIPSTREAM_BOTH u32 waits() const { return word >> 12 & 0xf; } ///< of control_state::waits
     SLIPSTREAM_BOTH u32 number() const { return word >> 16; }
     /// Was it linked after `count` tasks were? May be true of one that was linked very long before. The other way round it never errs
@@ -387,6 +387,21 @@ struct ready_entry {
     SLIPSTREAM_BOTH bool linked_after(u32 count) const { return static_cast<std::int16_t>((word >> 16) - count) > 0; }
 };
 static_assert(window_slots_max <= 1u << 12 && waits_max < 16);
+
+/// The predecessors of a task when it was linked, while they are few.
+struct predecessor_list {
+    u64 word = 0; ///< waits_max slots of 16 bits, the lowest first | their number << 48, which may be more than there is room for
+
+    SLIPSTREAM_BOTH u32 count() const { return static_cast<u32>(word >> 48); }
+    SLIPSTREAM_BOTH bool complete() const { return count() <= waits_max; }
+    SLIPSTREAM_BOTH u32 slot(u32 i) const { return static_cast<u32>(word >> 16 * i) & 0xffff; }
+    SLIPSTREAM_BOTH void add(u32 slot)
+    {
+        if (count() < waits_max) word |= static_cast<u64>(slot) << 16 * count();
+        word += u64{1} << 48;
+    }
+};
+static_assert(waits_max == 3 && window_slots_max <= 0xffff);
 
 /// What the scheduler tells the linker of a task.
 enum class report_kind : u32 {
@@ -414,7 +429,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
 //   ingest fills while a slot is filling; the roles behind it read once it is decoded   pool_next .. first_block
 //   admission alone  live, exposed, orders; it fills a row of predecessors before it hands the task on
 //   notifier alone   notices, low_water
-//   linker alone     in_flight .. targets
+//   linker alone     arriving .. targets
 //   linker fills before a task is ready; the scheduler reads   waits
 //   scheduler alone  dealt and all that follow (ingest sets dealt and outstanding while a slot is filling)
 #define SLIPSTREAM_CONTROL_FIELDS(X)                                                                                    \
@@ -468,6 +483,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(orders, u32, near, 4)              /* to the crew's other teams: slot or leave, words of live in use, row */      \
     X(notices, retired_entry, near, notices_max) /* the batch in hand */                                                \
     X(low_water, u64, near, s.rings)                                                                                    \
+    X(arriving, u32, near, s.groups())   /* a bit a slot: being linked, with others */                                  \
     X(in_flight, u32, near, s.groups())  /* a bit a slot: linked, not complete */                                       \
     X(awaited, u32, near, s.groups())    /* a bit a slot: its successor row is not empty */                             \
     X(successors_near, u32, near, s.successors_near() ? s.window * s.groups() : 0)                                      \
@@ -479,7 +495,8 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(staged, u32, near, s.groups())     /* a bit a slot: of these, those that wait */                                  \
     X(early, u32, near, s.groups())      /* a bit a slot: reported complete before one that it waits for */             \
     X(tainted, u32, near, s.groups())    /* a bit a slot: its finished_count has failures */                            \
-    X(recent, u32, near, recent_max)     /* ready_entry words of the tasks that were handed over last and may be waited for */ \
+    X(waits_for, u64, near, s.window)    /* predecessor_list of the task that was linked last */                        \
+    X(order_at, u32, near, s.window)     /* its place in link_order, or one that never comes */                         \
     X(link_order, u32, near, s.queue_slots()) /* ready_entry words of the last tasks linked that wait; see linker */    \
     X(targets, u32, near, s.window)      /* what the slot's finished_count comes to with the task that was handed over last */ \
     X(waits, cell<awaited_task>, near, s.window * waits_max) /* of a staged task */                                     \
@@ -599,7 +616,7 @@ enum scheduler_counter : u32 {
     handed_blocks,    ///< of tasks handed to the scheduler and not complete, without those that draw tickets (linker)
     handed_tasks,     ///< so many tasks (linker)
     saved_early,      ///< bits set in `early` (linker)
-    handed_ever,      ///< entries of `recent` ever written, wrapping (linker)
+    woken_tasks,      ///< by the completions in hand (linker)
     saved_ordered,    ///< entries of link_order ever written, wrapping (linker)
     saved_settled,    ///< and settled
     saved_whole,      ///< slot + 1 of the exposed whole-memory task, 0: none (admission)

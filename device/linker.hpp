@@ -4,6 +4,8 @@
 // It runs beside the scheduler's fence: a completion comes here before it, what is woken goes back and is mailed after it. Staging is
 // on nobody's critical path as long as it keeps ahead of the workers.
 //
+// COST    reports, admitted tasks and waiting tasks are taken up to 32 at a time, a lane each (dependency_table.hpp).
+//
 // OWNERS  this role alone: the dependency table.
 // STATES  of a slot here: admitted -> linked -> waiting -> ready -> complete; or waiting -> staged -> complete, when all that it waits
 //         for is handed to the scheduler (and back to waiting when it was skipped).
@@ -64,27 +66,30 @@ private:
     SLIPSTREAM_BOTH void take(team_type& team, u32 count)
     {
         if (count > 32) count = 32;
-        u32 removed = 0;
-        SLIPSTREAM_ONE_COPY
-        for (u32 k = 0; k < count; ++k) {
-            const report entry = reports_.peek(k);
-            if (entry.kind() == report_kind::skipped || entry.kind() == report_kind::declined) {
-                take_back(team, entry.slot(), entry.kind() == report_kind::skipped);
-                continue;
-            }
-            if (entry.kind() == report_kind::failed) {
-                table_.taint(team, entry.slot());
-                tainted_ = true;
-            }
-            if (table_.pending(entry.slot()) != 0) {
-                if (team.leader()) s_.early[entry.slot() / 32] |= 1u << entry.slot() % 32;
-                ++early_;
-                continue;
-            }
-            complete(team, entry.slot(), entry.kind() != report_kind::cancelled);
-            removed |= 1u << k;
+        const auto slot_of = [&](u32 k) { return reports_.peek(k).slot(); };
+        const auto kinds = [&](report_kind kind) { return team.mask32([&](u32 k) { return k < count && reports_.peek(k).kind() == kind; }); };
+        u32 left = kinds(report_kind::completed);
+        u32 cancelled = 0;
+        if (popcount(left) != count) { // some body has failed
+            for (u32 bits = kinds(report_kind::skipped); bits != 0; bits &= bits - 1) take_back(team, slot_of(lowest_bit(bits)), true);
+            for (u32 bits = kinds(report_kind::declined); bits != 0; bits &= bits - 1) take_back(team, slot_of(lowest_bit(bits)), false);
+            const u32 failed = kinds(report_kind::failed);
+            for (u32 bits = failed; bits != 0; bits &= bits - 1) table_.taint(team, slot_of(lowest_bit(bits)));
+            tainted_ |= failed != 0;
+            cancelled = kinds(report_kind::cancelled);
+            left |= failed | cancelled;
         }
-        if (removed) table_.remove(team, removed, [&](u32 k) { return reports_.peek(k).slot(); });
+        while (left != 0) { // a staged task after those that it waits for
+            const u32 now = team.mask32([&](u32 k) { return (left >> k & 1) && table_.pending(slot_of(k)) == 0; });
+            if (now == 0) break;
+            complete(team, now, ~cancelled, slot_of);
+            left &= ~now;
+        }
+        if (left != 0) {
+            team.each32([&](u32 k) { if (left >> k & 1) team.set_bits(s_.early[slot_of(k) / 32], 1u << slot_of(k) % 32); });
+            early_ += popcount(left);
+            team.sync();
+        }
         reports_.skip(count);
         reports_.release(team);
         if (early_ != 0) complete_early(team);
@@ -92,38 +97,34 @@ private:
         if (tainted_ && in_flight_ == 0) tainted_ = !table_.cleanse(team);
     }
 
-    SLIPSTREAM_BOTH void complete(team_type& team, u32 slot, bool mailed)
+    template <class SlotOf>
+    SLIPSTREAM_BOTH void complete(team_type& team, u32 tasks, u32 mailed, SlotOf slot_of)
     {
-        table_.wake(team, slot, [&](u32, u32 mask, auto entry_of) {
-            team.each32([&](u32 k) {
-                if (mask >> k & 1) ready_.put_ahead(popcount(mask & ((1u << k) - 1)), entry_of(k));
+        table_.complete(
+            team, tasks, mailed, slot_of, [&](ready_entry entry, u32 place) { ready_.put_ahead(place, entry); },
+            [&](u32 woken) {
+                ready_.advance(woken); // never full: it has room for every slot
+                ready_.publish(team);
             });
-            ready_.advance(popcount(mask)); // never full: it has room for every slot
-            ready_.publish(team);
-        });
-        table_.take_off(team, slot, mailed);
-        --in_flight_;
+        in_flight_ -= popcount(tasks);
     }
 
     /// Those whose reports came before the one they wait for.
     SLIPSTREAM_BOTH void complete_early(team_type& team)
     {
         SLIPSTREAM_ONE_COPY
-        for (bool again = true; again;) {
+        for (bool again = true; again && early_ != 0;) {
             again = false;
             SLIPSTREAM_ONE_COPY
             for (u32 g = 0; g < m_.n.groups(); ++g) {
-                SLIPSTREAM_ONE_COPY
-                for (u32 bits = s_.early[g]; bits != 0; bits &= bits - 1) {
-                    const u32 slot = 32 * g + lowest_bit(bits);
-                    if (table_.pending(slot) != 0) continue;
-                    team.sync();
-                    if (team.leader()) s_.early[g] &= ~(1u << slot % 32);
-                    --early_;
-                    complete(team, slot, true);
-                    table_.remove(team, 1, [&](u32) { return slot; });
-                    again = true;
-                }
+                const u32 early = s_.early[g];
+                if (early == 0) continue;
+                const u32 now = team.mask32([&](u32 k) { return (early >> k & 1) && table_.pending(32 * g + k) == 0; });
+                if (now == 0) continue;
+                if (team.leader()) s_.early[g] = early & ~now;
+                early_ -= popcount(now);
+                complete(team, now, ~0u, [&](u32 k) { return 32 * g + k; });
+                again = true;
             }
         }
     }
@@ -136,85 +137,101 @@ private:
         ready_.publish(team);
     }
 
-    /// Is a task of so many blocks worth workers that wait? Where much else can run they are better kept for that; a program that is one
-    /// task after another may fill the mailboxes.
-    SLIPSTREAM_BOTH bool worthwhile(u32 blocks) const
-    {
-        const u32 most = s_.counters[handed_tasks] <= serial_tasks ? mailbox_depth * m_.n.workers : m_.n.workers - m_.n.workers / 4;
-        return s_.counters[handed_blocks] + blocks <= most;
-    }
-
     /// Stages tasks that wait, in the order in which they were linked, up to the first that cannot be: it comes to its turn when more is
-    /// complete. True when it staged one.
+    /// complete. A lane each for the next 32. True when it staged one.
+    ///
+    /// Is a task worth workers that wait? Where much else can run they are better kept for that; a program that is one task after
+    /// another may fill the mailboxes.
     SLIPSTREAM_BOTH bool stage_ahead(team_type& team)
     {
         // What was linked a window before is complete, and overwritten.
         if (ordered_ - settled_ > s_.queue_slots) settled_ = ordered_ - s_.queue_slots;
-        u32 staged = 0;
-        SLIPSTREAM_ONE_COPY
-        for (; settled_ != ordered_ && staged < stage_at_a_time; ++settled_) {
-            const ready_entry entry{s_.link_order[settled_ & (s_.queue_slots - 1)]};
-            const u32 slot = entry.slot();
-            if (!table_.waits(slot, entry.number())) continue;
-            if (!worthwhile(s_.blocks[slot])) break;
-            const u32 waits = table_.stage(team, slot);
-            if (waits == 0) break;
-            ready_.put(team, ready_entry::make(slot, entry.number(), waits));
-            ++staged;
+        look_again_ = false;
+        const u32 most = ordered_ - settled_;
+        const u32 count = most < 32 ? most : 32;
+        if (count == 0) return false;
+        typename P::template lane_array<u32, 1> entries, blocks, blocks_before;
+        const auto entry_of = [&](u32 k) { return ready_entry{entries.at(0, k)}; };
+        const auto slot_of = [&](u32 k) { return entry_of(k).slot(); };
+        const u32 waiting = team.mask32([&](u32 k) {
+            entries.at(0, k) = k < count ? s_.link_order[(settled_ + k) & (s_.queue_slots - 1)] : 0;
+            blocks.at(0, k) = s_.blocks[slot_of(k)];
+            return k < count && table_.waits(slot_of(k), entry_of(k).number());
+        });
+        if (waiting == 0) {
+            settled_ += count;
+            look_again_ = most > count;
+            return look_again_;
         }
-        ready_.publish(team);
-        look_again_ = staged == stage_at_a_time;
+        table_.list_again(team, team.from_lane(entries, lowest_bit(waiting)) & ready_entry::slot_mask);
+        // Blocks of those before each: nearly always as many as tasks, else a sum over the bits of their counts.
+        const u32 larger = team.mask32([&](u32 k) {
+            blocks_before.at(0, k) = popcount(waiting & ((1u << k) - 1));
+            return (waiting >> k & 1) && blocks.at(0, k) != 1;
+        });
+        if (larger != 0) {
+            team.each32([&](u32 k) { blocks_before.at(0, k) = 0; });
+            SLIPSTREAM_ONE_COPY
+            for (u32 bit = 0; (m_.n.workers >> bit) != 0; ++bit) {
+                const u32 have = team.mask32([&](u32 k) { return (waiting >> k & 1) && (blocks.at(0, k) >> bit & 1); });
+                team.each32([&](u32 k) { blocks_before.at(0, k) += popcount(have & ((1u << k) - 1)) << bit; });
+            }
+        }
+        const u32 handed = s_.counters[handed_blocks];
+        const u32 tasks = s_.counters[handed_tasks];
+        const u32 able = team.mask32([&](u32 k) {
+            if (!(waiting >> k & 1)) return true;
+            const bool serial = tasks + popcount(waiting & ((1u << k) - 1)) <= serial_tasks;
+            const u32 limit = serial ? mailbox_depth * m_.n.workers : m_.n.workers - m_.n.workers / 4;
+            if (handed + blocks_before.at(0, k) + blocks.at(0, k) > limit) return false;
+            return table_.may_stage(slot_of(k), [&](u32 before) { return s_.order_at[before] - settled_ < k; });
+        });
+        const u32 stop = able == ~0u ? count : lowest_bit(~able) < count ? lowest_bit(~able) : count;
+        const u32 staged = stop == 32 ? waiting : waiting & ((1u << stop) - 1);
+        if (staged != 0) {
+            table_.stage(team, staged, slot_of, [&](u32 k, u32 waits) {
+                ready_.put_ahead(popcount(staged & ((1u << k) - 1)), ready_entry::make(slot_of(k), entry_of(k).number(), waits));
+            });
+            ready_.advance(popcount(staged));
+            ready_.publish(team);
+        }
+        settled_ += stop;
+        look_again_ = stop != 0 && settled_ != ordered_;
         return staged != 0;
     }
 
-    /// In order. Runs of tasks that wait for nobody are taken in together, the others one by one.
+    /// In order.
     SLIPSTREAM_BOTH void link(team_type& team, u32 count)
     {
         const auto slot_of = [&](u32 k) { return admitted_.peek(k) & 0xffff; };
         const bool settled = settled_ == ordered_;
-        const u32 rows = team.mask32([&](u32 k) {
-            return k < count && (admitted_.peek(k) & admitted_free) == 0;
-        });
-        u32 ready = 0;
-        u32 k = 0;
-        u32 rows_done = 0;
-        SLIPSTREAM_ONE_COPY
-        while (k < count && rows_done < rows_at_a_time) {
-            const u32 rest = rows >> k;
-            const u32 run = rest == 0 ? count - k : lowest_bit(rest);
-            if (run != 0) {
-                table_.link_free(team, run, linked_ + k + 1, [&](u32 i) { return slot_of(k + i); });
-                ready |= (run == 32 ? ~0u : (1u << run) - 1) << k;
-                k += run;
-                continue;
-            }
+        const u32 ready = table_.link(
+            team, count, linked_ + 1, slot_of, [&](u32 k) { return (admitted_.peek(k) & admitted_free) == 0; },
+            [&](u32 k) { return s_.predecessors + (admitted_.position() + k) % admitted_max * m_.n.groups(); });
+        const u32 waiting = m_.n.staging == 0 ? 0 : team.mask32([&](u32 k) { return k < count && !(ready >> k & 1) && s_.blocks[slot_of(k)] != 0; });
+        team.each32([&](u32 k) {
+            if (k >= count) return;
             const u32 slot = slot_of(k);
-            const u32 row = (admitted_.position() + k) % admitted_max;
-            const u32 waits = table_.link(team, slot, s_.predecessors + row * m_.n.groups(), linked_ + k + 1);
-            if (waits == 0) ready |= 1u << k;
-            else if (m_.n.staging != 0 && s_.blocks[slot] != 0) {
-                if (team.leader()) s_.link_order[ordered_ & (s_.queue_slots - 1)] = ready_entry::make(slot, linked_ + k + 1).word;
-                ++ordered_;
-            }
-            ++k;
-            ++rows_done;
-        }
-        team.each32([&](u32 i) {
-            if (ready >> i & 1) ready_.put_ahead(popcount(ready & ((1u << i) - 1)), ready_entry::make(slot_of(i), linked_ + i + 1));
+            const u32 below = (1u << k) - 1;
+            const ready_entry entry = ready_entry::make(slot, linked_ + k + 1);
+            if (ready >> k & 1) ready_.put_ahead(popcount(ready & below), entry);
+            const u32 at = ordered_ + popcount(waiting & below);
+            if (waiting >> k & 1) s_.link_order[at & (s_.queue_slots - 1)] = entry.word;
+            s_.order_at[slot] = waiting >> k & 1 ? at : at + never;
         });
         ready_.advance(popcount(ready));
-        in_flight_ += k;
-        linked_ += k;
-        admitted_.skip(k);
+        ordered_ += popcount(waiting);
+        in_flight_ += count;
+        linked_ += count;
+        admitted_.skip(count);
         admitted_.release(team);
         if (team.leader()) P::store(edge::R15_linked, *s_.linked, linked_, order::release, scope::block);
         ready_.publish(team);
         if (settled) stage_ahead(team); // else the first that waits has not changed
     }
 
-    static constexpr u32 rows_at_a_time = 2; ///< reports must not wait
-    static constexpr u32 stage_at_a_time = 4; ///< likewise
     static constexpr u32 serial_tasks = 2; ///< with so many handed over, a program is taken for one task after another
+    static constexpr u32 never = 1u << 31; ///< beyond any position in link_order that may come while the task is there
 
     const engine_memory<P>& m_;
     const control_state<P>& s_;

@@ -50,13 +50,13 @@ struct window_test {
         const auto* const row = engine.s.predecessors + admitted.position() % device::admitted_max * groups;
         const u32 entry = admitted.pop();
         linked out{entry & 0xffff, 0, 0};
-        if (entry & device::admitted_free) {
-            table.link_free(engine.team, 1, ++links, [&](u32) { return out.slot; });
-        } else {
+        const bool free = (entry & device::admitted_free) != 0;
+        if (!free)
             for (u32 g = 0; g < groups; ++g) out.named += device::popcount(P::get(row[g]));
-            out.pending = table.link(engine.team, out.slot, row, ++links);
-            number_of[out.slot] = links;
-        }
+        const u32 ready = table.link(engine.team, 1, ++links, [&](u32) { return out.slot; }, [&](u32) { return !free; }, [&](u32) { return row; });
+        out.pending = table.pending(out.slot);
+        REQUIRE((ready == 1) == (out.pending == 0));
+        number_of[out.slot] = links;
         admitted.release(engine.team);
         return out;
     }
@@ -64,16 +64,15 @@ struct window_test {
     std::vector<u32> complete(u32 slot)
     {
         std::vector<u32> freed;
-        table.wake(engine.team, slot, [&](u32 first, u32 mask, auto entry_of) {
-            for (; mask; mask &= mask - 1) {
-                const u32 k = device::lowest_bit(mask);
-                const device::ready_entry entry = entry_of(k);
-                REQUIRE(entry.slot() == first + k);
-                REQUIRE(entry.word >> 16 == (number_of.at(first + k) & 0xffff)); // of its link, however long it waited
-                freed.push_back(first + k);
-            }
-        });
-        table.remove(engine.team, 1, [&](u32) { return slot; });
+        u32 shown = 0;
+        table.complete(
+            engine.team, 1, 1, [&](u32) { return slot; },
+            [&](device::ready_entry entry, u32 place) {
+                REQUIRE(shown + place == freed.size());
+                REQUIRE(entry.word >> 16 == (number_of.at(entry.slot()) & 0xffff)); // of its link, however long it waited
+                freed.push_back(entry.slot());
+            },
+            [&](u32 count) { REQUIRE((shown += count) == freed.size()); });
         finished.push(engine.team, slot);
         return freed;
     }
