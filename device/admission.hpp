@@ -12,9 +12,13 @@
 // knows, and a slot cannot have been given to a later task, because slots go back to ingest through this role, behind the
 // rows that name them (both queues are first in, first out).
 //
+// A task of one pool block (at most four accesses) and no `after` is admitted in a batch with others, a lane an access: its accesses are
+// looked up in the access index and compared with the batch's writes. What the index cannot tell, and every other task, is
+// compared with all live accesses:
 // WORK  The teams of a crew share the words of live bits: 32 old accesses a word, a lane each, against four new ones at a time,
 // bounding ranges first; the lanes then look at their hits again, exactly.
-// COST  of a task with accesses: two barriers of the crew; for each word of live accesses a 16-byte load and about ten
+// COST  of a batch of up to eight tasks: about 40 instructions and 15 for each write among them, a lookup (access_index.hpp), 40 to enter
+//       and hand on. Of a task by itself: two barriers of the crew; for each word of live accesses a 16-byte load and about ten
 // instructions a lane and new access, shared by the teams; no L2 access while the pool lies in fast memory.
 //
 // OWNERS  the leading team (index 0) writes exposed, live and the queues between two scans; during a scan team t alone writes the
@@ -22,7 +26,7 @@
 // EDGES   A3 (decoded) · R10 (admitted: slot and row) · A11 (finished) · R2 (slot freed). The crew's barrier orders orders,
 //         live and row between its teams.
 #pragma once
-#include "device/layout.hpp"
+#include "device/access_index.hpp"
 
 namespace slipstream::device {
 
@@ -34,7 +38,7 @@ public:
 
     SLIPSTREAM_BOTH admission(const engine_memory<P>& memory, const control_state<P>& state)
         : m_(memory), s_(state), decoded_(state.decoded_queue()), admitted_(state.admitted_queue()),
-          finished_(state.finished_queue()), free_(state.free_queue()), whole_(state.counters[saved_whole]),
+          finished_(state.finished_queue()), free_(state.free_queue()), index_(memory, state), whole_(state.counters[saved_whole]),
           words_(state.counters[saved_live_words])
     {
     }
@@ -60,8 +64,12 @@ public:
                 admit_free(team, k, run);
                 k += run;
             } else {
-                admit(crew, decoded_.peek(k));
-                ++k;
+                u32 admitted = whole_ == 0 ? admit_batch(team, k, count - k) : 0;
+                if (admitted == 0) {
+                    admit(crew, decoded_.peek(k));
+                    admitted = 1;
+                }
+                k += admitted;
             }
             admitted_.publish(team);
         }
@@ -76,7 +84,7 @@ public:
     /// The other teams: help the leading one until it leaves.
     SLIPSTREAM_BOTH static void assist(const engine_memory<P>& m, const control_state<P>& s, crew_type& crew)
     {
-        const access_scan scan(m, s);
+        const access_scan scan{m, s, access_index<P>(m, s)};
         for (;;) {
             crew.sync();
             const u32 slot = s.orders[0];
@@ -189,12 +197,11 @@ private:
     struct access_scan {
         const engine_memory<P>& m;
         const control_state<P>& s;
+        access_index<P> index;
 
-        SLIPSTREAM_BOTH access_scan(const engine_memory<P>& memory, const control_state<P>& state) : m(memory), s(state) {}
-
-        /// Team `index` of `teams`: marks in row number `row` every task that has a live access in conflict with one of this
+        /// Team `number` of `teams`: marks in row number `row` every task that has a live access in conflict with one of this
         /// task's, and supersedes what they cover. `words`: words of `live` in use.
-        SLIPSTREAM_BOTH void run(team_type& team, u32 index, u32 teams, u32 slot, u32 words, u32 row) const
+        SLIPSTREAM_BOTH void run(team_type& team, u32 number, u32 teams, u32 slot, u32 words, u32 row) const
         {
             auto* const found = s.predecessors + row * m.n.groups();
             SLIPSTREAM_ONE_COPY
@@ -204,7 +211,7 @@ private:
                 const probe mine(s, block, memory);
                 // Word j of a turn is this team's j-th.
                 SLIPSTREAM_ONE_COPY
-                for (u32 first = index; first < words; first += 32 * teams) {
+                for (u32 first = number; first < words; first += 32 * teams) {
                     const auto word_of = [&](u32 j) { return first + j * teams; };
                     const u32 used = team.mask32([&](u32 k) { return word_of(k) < words && s.live[word_of(k)] != 0; });
                     team.each_hit(
@@ -222,7 +229,9 @@ private:
                             if (!r.conflicts) return;
                             const u32 owner = pool_tag{P::get(s.pool_tags[w * pool_word_blocks + k / pool_block_entries])}.slot();
                             team.set_bits(found[owner / 32], 1u << owner % 32);
-                            if (r.covers) team.clear_bits(s.live[w], 1u << k);
+                            if (!r.covers) return;
+                            team.clear_bits(s.live[w], 1u << k);
+                            index.remove(team, old, 32 * w + k);
                         });
                 }
             }
@@ -242,7 +251,7 @@ private:
             team.clear_bits(s_.exposed[slot / 32], 1u << slot % 32);
             SLIPSTREAM_ONE_COPY
             for (u32 block = P::get(s_.first_block[slot]); block != no_block; block = P::get(s_.pool_next[block]))
-                team.clear_bits(s_.live[block / pool_word_blocks], 15u << block % pool_word_blocks * pool_block_entries);
+                forget(team, block, team.clear_bits(s_.live[block / pool_word_blocks], 15u << at_of(block)) >> at_of(block) & 15);
             free_.put_ahead(k, slot);
         }
         if (team.any(whole_finished)) whole_ = 0;
@@ -301,7 +310,7 @@ private:
                 crew.sync();
             }
             team.sync();
-            access_scan(m_, s_).run(team, 0, alone ? 1 : crew.teams(), slot, words_, row);
+            access_scan{m_, s_, index_}.run(team, 0, alone ? 1 : crew.teams(), slot, words_, row);
             if (!alone) crew.sync();
         }
         if (whole) hide_all(team, slot);
@@ -337,6 +346,7 @@ private:
         for (u32 g = team.rank(); g < m_.n.groups(); g += team.size()) s_.exposed[g] = 0;
         SLIPSTREAM_ONE_COPY
         for (u32 w = team.rank(); w < words_; w += team.size()) s_.live[w] = 0;
+        index_.clear(team);
         whole_ = slot + 1;
         words_ = 0;
     }
@@ -348,11 +358,161 @@ private:
         SLIPSTREAM_ONE_COPY
         for (u32 block = first; block != no_block; block = P::get(s_.pool_next[block])) {
             const u32 w = block / pool_word_blocks;
-            if (team.leader()) s_.live[w] |= pool_tag{P::get(s_.pool_tags[block])}.memory() << block % pool_word_blocks * pool_block_entries;
+            const u32 memory = pool_tag{P::get(s_.pool_tags[block])}.memory();
+            if (team.leader()) s_.live[w] |= memory << at_of(block);
+            team.each32([&](u32 k) { if (memory >> k & 1) index_.enter(team, s_.pool_entry(block, k), block * pool_block_entries + k); });
             words_ = w < words_ ? words_ : w + 1;
         }
         team.sync();
     }
+
+    /// Where a block's accesses begin in its word of live bits.
+    SLIPSTREAM_BOTH static u32 at_of(u32 block) { return block % pool_word_blocks * pool_block_entries; }
+
+    /// By a lane: accesses of a block that were live leave the index.
+    SLIPSTREAM_BOTH void forget(team_type& team, u32 block, u32 accesses) const
+    {
+        SLIPSTREAM_ONE_COPY
+        for (; accesses != 0; accesses &= accesses - 1) {
+            const u32 i = lowest_bit(accesses);
+            index_.remove(team, s_.pool_entry(block, i), block * pool_block_entries + i);
+        }
+    }
+
+    static constexpr u32 batch_tasks = 32 / pool_block_entries;
+    static constexpr u32 no_access = ~0u;
+
+    /// Admits tasks of one pool block together, a lane an access: entries first .. first + count of the decoded queue, as many of
+    /// them as can be. Returns how many; 0: the first must be compared with everything. There is no whole-memory task.
+    SLIPSTREAM_BOTH u32 admit_batch(team_type& team, u32 first, u32 count)
+    {
+        if (!index_.useful()) return 0;
+        const u32 most = count < batch_tasks ? count : batch_tasks;
+        const auto slot_of = [&](u32 task) { return decoded_.peek(first + task); };
+        const auto task_of = [](u32 k) { return k / pool_block_entries; };
+        typename P::template lane_array<u32, 1> numbers; // in the pool
+        typename P::template lane_array<table_entry, 1> entries;
+        const u32 unable = team.mask32([&](u32 k) {
+            numbers.at(0, k) = no_access;
+            if (task_of(k) >= most) return true;
+            const u32 slot = slot_of(task_of(k));
+            if (P::get(s_.heads[slot]).whole_memory()) return true;
+            const u32 block = P::get(s_.first_block[slot]);
+            if (block == no_block) return false;
+            const pool_tag tag{P::get(s_.pool_tags[block])};
+            if (tag.after() != 0 || P::get(s_.pool_next[block]) != no_block) return true;
+            if (tag.memory() >> k % pool_block_entries & 1) {
+                numbers.at(0, k) = block * pool_block_entries + k % pool_block_entries;
+                entries.at(0, k) = s_.pool_entry(block, k % pool_block_entries);
+                return access_index<P>::class_of(entries.at(0, k)) == index_other;
+            }
+            return false;
+        });
+        const u32 registered = team.mask32([&](u32 k) { return numbers.at(0, k) != no_access && entries.at(0, k).registered(); });
+        const u32 raw = team.mask32([&](u32 k) { return numbers.at(0, k) != no_access && !entries.at(0, k).registered(); });
+        // One kind at a time: two kinds meet only where everything is compared with everything.
+        const bool by_handle = registered != 0 && (raw == 0 || lowest_bit(registered) < lowest_bit(raw));
+        if ((registered | raw) != 0 && !index_.can_find(by_handle)) return 0;
+        const u32 foreign = unable | (by_handle ? raw : registered);
+        u32 tasks = foreign == 0 ? batch_tasks : task_of(lowest_bit(foreign));
+        u32 dead = 0;
+        SLIPSTREAM_ONE_COPY
+        for (;;) {
+            if (tasks == 0) return 0;
+            const u32 able = find_predecessors(team, first, tasks, numbers, entries, dead);
+            if (able == tasks) break;
+            tasks = able; // the index could not tell of the next one
+        }
+        supersede(team, tasks, numbers, entries);
+        u32 words_complement = ~0u; // its minimum is the maximum of what it is the complement of
+        team.each32([&](u32 k) {
+            if (task_of(k) >= tasks) return;
+            if (k % pool_block_entries == 0) {
+                const u32 slot = slot_of(task_of(k));
+                team.set_bits(s_.exposed[slot / 32], 1u << slot % 32);
+                admitted_.put_ahead(task_of(k), slot | ((s_.orders[3] >> task_of(k) & 1) != 0 ? 0 : admitted_free));
+            }
+            if (numbers.at(0, k) == no_access || (dead >> k & 1)) return;
+            team.set_bits(s_.live[numbers.at(0, k) / 32], 1u << numbers.at(0, k) % 32);
+            index_.enter(team, entries.at(0, k), numbers.at(0, k));
+            const u32 words = numbers.at(0, k) / 32 + 1;
+            words_complement = ~words < words_complement ? ~words : words_complement;
+        });
+        const u32 words = ~team.reduce_min(words_complement);
+        words_ = words < words_ ? words_ : words;
+        admitted_.advance(tasks);
+        team.sync();
+        return tasks;
+    }
+
+    /// Fills the rows of a batch, and orders[3] with the tasks that wait for anybody. `dead`: accesses that a later write of the batch
+    /// covers. Returns for how many tasks the index could tell; if not for all, the rows are to be filled again for those.
+    template <class Numbers, class Entries>
+    SLIPSTREAM_BOTH u32 find_predecessors(team_type& team, u32 first, u32 tasks, Numbers& numbers, Entries& entries, u32& dead)
+    {
+        const u32 groups = m_.n.groups();
+        const auto task_of = [](u32 k) { return k / pool_block_entries; };
+        const auto slot_of = [&](u32 task) { return decoded_.peek(first + task); };
+        const auto row_of = [&](u32 task) { return s_.predecessors + (admitted_.position() + task) % admitted_max * groups; };
+        const auto wait = [&](u32 task, u32 slot) {
+            team.set_bits(row_of(task)[slot / 32], 1u << slot % 32);
+            team.set_bits(s_.orders[3], 1u << task);
+        };
+        team.sync();
+        SLIPSTREAM_ONE_COPY
+        for (u32 i = team.rank(); i < tasks * groups; i += team.size()) P::set(row_of(i / groups)[i % groups], 0u);
+        if (team.leader()) s_.orders[3] = 0;
+        team.sync();
+        const auto takes_part = [&](u32 k) { return numbers.at(0, k) != no_access && task_of(k) < tasks; };
+        // Among themselves: each write against everybody, in program order.
+        typename P::template lane_array<u32, 1> before; // tasks of the batch to wait for; bit 31: covered by a write of one of these
+        team.each32([&](u32 k) { before.at(0, k) = 0; });
+        dead = 0;
+        SLIPSTREAM_ONE_COPY
+        for (u32 writes = team.mask32([&](u32 k) { return takes_part(k) && entries.at(0, k).writes(); }); writes != 0; writes &= writes - 1) {
+            const u32 writer = task_of(lowest_bit(writes));
+            const u32 number = team.from_lane(numbers, lowest_bit(writes));
+            const table_entry write = s_.pool_entry(number / pool_block_entries, number % pool_block_entries);
+            dead |= team.mask32([&](u32 k) {
+                if (!takes_part(k) || task_of(k) == writer || !access_index<P>::meets(write, entries.at(0, k))) return false;
+                const bool covers = access_index<P>::covers(write, entries.at(0, k));
+                if (task_of(k) > writer) {
+                    // Whoever meets this access and came before that write meets the write, too.
+                    before.at(0, k) = (covers ? covered : before.at(0, k)) | 1u << writer;
+                    return false;
+                }
+                if (!entries.at(0, k).writes() && !(dead >> k & 1)) wait(writer, slot_of(task_of(k)));
+                return covers;
+            });
+        }
+        const u32 unknown = team.mask32([&](u32 k) {
+            if (!takes_part(k)) return false;
+            SLIPSTREAM_ONE_COPY
+            for (u32 bits = before.at(0, k) & ~covered; bits != 0; bits &= bits - 1) wait(task_of(k), slot_of(lowest_bit(bits)));
+            if (before.at(0, k) & covered) return false;
+            return !index_.find(entries.at(0, k), [&](const table_entry&, u32 number) {
+                wait(task_of(k), pool_tag{P::get(s_.pool_tags[number / pool_block_entries])}.slot());
+            });
+        });
+        return unknown == 0 ? tasks : task_of(lowest_bit(unknown));
+    }
+
+    /// Old accesses that a write of the batch covers are live no more. After all lookups of the batch.
+    template <class Numbers, class Entries>
+    SLIPSTREAM_BOTH void supersede(team_type& team, u32 tasks, Numbers& numbers, Entries& entries)
+    {
+        if (s_.orders[3] == 0) return; // nobody met anything
+        team.each32([&](u32 k) {
+            if (numbers.at(0, k) == no_access || k / pool_block_entries >= tasks || !entries.at(0, k).writes()) return;
+            index_.find(entries.at(0, k), [&](const table_entry& old, u32 number) {
+                if (!access_index<P>::covers(entries.at(0, k), old)) return;
+                if (team.clear_bits(s_.live[number / 32], 1u << number % 32) >> number % 32 & 1) index_.remove(team, old, number);
+            });
+        });
+        team.sync();
+    }
+
+    static constexpr u32 covered = 1u << 31;
 
     const engine_memory<P>& m_;
     const control_state<P>& s_;
@@ -360,6 +520,7 @@ private:
     queue_producer<P, u32, edge::R10_admitted, edge::A10_linked> admitted_;
     queue_consumer<P, u32, edge::A11_finished, edge::R11_taken> finished_;
     queue_producer<P, u32, edge::R2_slot_freed, edge::A2_slot_taken> free_;
+    access_index<P> index_;
     // Equal on all lanes.
     u32 whole_; ///< slot + 1 of the exposed whole-memory task; 0: none
     u32 words_; ///< words of `live` in use

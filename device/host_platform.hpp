@@ -190,7 +190,12 @@ struct host_platform {
         static u32 add(u32& word, u32 value) { return std::exchange(word, word + value); }
         static void set_bits(u32& word, u32 bits) { word |= bits; }
         static void set_bits(cell<u32>& word, u32 bits) { word.raw |= bits; }
-        static void clear_bits(u32& word, u32 bits) { word &= ~bits; }
+        static u32 clear_bits(u32& word, u32 bits) { return std::exchange(word, word & ~bits); }
+        static bool claim(u32& word, u32 value)
+        {
+            if (word == 0) word = value;
+            return word == value;
+        }
         template <class T> static T broadcast(T value) { return value; }
         static bool any(bool value) { return value; }
         static u32 reduce_min(u32 value) { return value; }

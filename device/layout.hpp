@@ -45,6 +45,9 @@ inline constexpr u32 window_slots_max = 4096;
 inline constexpr u32 successors_near_max = 512; ///< window slots
 inline constexpr u32 pool_block_entries = 4;    ///< accesses: most tasks need one block
 inline constexpr u32 pool_word_blocks = 32 / pool_block_entries; ///< blocks that share a word of live bits
+inline constexpr u32 index_buckets_max = 1024;
+inline constexpr u32 index_places = 3;  ///< accesses that a bucket of the access index has room for
+inline constexpr u32 index_classes = 8; ///< see access_index
 inline constexpr u32 rings_max = 16;
 inline constexpr u32 cuda_workers_per_sm_step = 160; ///< the kernel for n workers an SM has room for n times as many
 inline constexpr u32 mailbox_depth = 2;
@@ -207,6 +210,8 @@ struct sizes {
     SLIPSTREAM_BOTH u32 groups() const { return window / 32; }
     /// Chunks of one ring that ingest loads at a time.
     SLIPSTREAM_BOTH u32 look_chunks() const { return (ring_slots < staged_slots ? ring_slots : staged_slots) * abi::slot_chunks; }
+    /// Of each of the two tables of the access index; a power of two.
+    SLIPSTREAM_BOTH u32 index_buckets() const { return power_of_two(2 * window < index_buckets_max ? 2 * window : index_buckets_max); }
     u32 look_bytes() const { return look_chunks() * static_cast<u32>(sizeof(abi::chunk)); }
     SLIPSTREAM_BOTH u32 pool_words() const { return pool_blocks / pool_word_blocks; }
     SLIPSTREAM_BOTH bool successors_near() const { return window <= successors_near_max; }
@@ -318,17 +323,18 @@ SLIPSTREAM_BOTH u32 identity_of(u64 task_id)
 /// An access as the table keeps it: both ends at hand, since they are all that most comparisons need. The shape of a rectangle
 /// (abi::access_entry::tail) lies apart, in pool_shapes.
 struct alignas(16) table_entry {
-    u64 head; ///< as in abi::access_entry; bit 63: a registered tile
+    u64 head; ///< as in abi::access_entry; bit 63: registered
     u64 hi;   ///< end of the bounding range; of an `after` entry: the position
 
-    /// `registered`: by a handle. Handles are pairwise the same memory or disjoint, so that two registered rectangles, whose exact
-    /// test takes divisions, overlap when they begin at the same place.
-    SLIPSTREAM_BOTH static table_entry of(const abi::access_entry& e, bool registered = false)
+    /// `registered`: by a handle. Handles are pairwise the same memory or disjoint, so that two registered rectangles (tiles), whose
+    /// exact test takes divisions, overlap when they begin at the same place.
+    SLIPSTREAM_BOTH static table_entry of(const abi::access_entry& e, bool by_handle = false)
     {
-        const bool tile = registered && e.kind() == abi::entry_kind::rect;
-        return {e.head | static_cast<u64>(tile) << 63, e.is_memory() ? e.end() : e.tail};
+        const bool marked = by_handle && e.is_memory();
+        return {e.head | static_cast<u64>(marked) << 63, e.is_memory() ? e.end() : e.tail};
     }
-    SLIPSTREAM_BOTH bool is_tile() const { return (head >> 63) != 0; }
+    SLIPSTREAM_BOTH bool registered() const { return (head >> 63) != 0; }
+    SLIPSTREAM_BOTH bool is_tile() const { return registered() && is_rect(); }
     SLIPSTREAM_BOTH abi::entry_kind kind() const { return static_cast<abi::entry_kind>(head >> 60 & 7); }
     SLIPSTREAM_BOTH bool is_rect() const { return kind() == abi::entry_kind::rect; }
     SLIPSTREAM_BOTH bool writes() const { return (head >> 58 & 1) != 0; }
@@ -353,6 +359,12 @@ struct pool_tag {
     SLIPSTREAM_BOTH u32 after() const { return word >> 20 & 15; }
 };
 static_assert(pool_block_entries == 4);
+
+/// A bucket of the access index (access_index.hpp).
+struct alignas(16) index_bucket {
+    u32 places[index_places];
+    u32 spilled;
+};
 
 /// How far a ring's message at the head is taken in. Owned by ingest.
 struct ring_progress {
@@ -427,7 +439,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
 // pointers (device). `near` is fast memory, `far` device memory.
 //   ingest alone     progress, incoming, fetched, halves, parts, pool_free, pool_free_count, free_slots, types
 //   ingest fills while a slot is filling; the roles behind it read once it is decoded   pool_next .. first_block
-//   admission alone  live, exposed, orders; it fills a row of predecessors before it hands the task on
+//   admission alone  live, index, exposed, orders; it fills a row of predecessors before it hands the task on
 //   notifier alone   notices, low_water
 //   linker alone     arriving .. targets
 //   linker fills before a task is ready; the scheduler reads   waits
@@ -479,8 +491,10 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(heads, cell<task_head>, near, s.window)                                                                           \
     X(first_block, cell<u32>, near, s.window) /* pool block or no_block */                                              \
     X(live, u32, near, s.pool_words())   /* a bit an access: in use and not yet superseded */                           \
+    X(index_buckets, index_bucket, near, 2 * s.index_buckets())                                                         \
+    X(index_live, u32, near, index_classes) /* live accesses of each class */                                           \
     X(exposed, u32, near, s.groups())    /* a bit a slot: admitted, not finished, not hidden by a whole-memory task */  \
-    X(orders, u32, near, 4)              /* to the crew's other teams: slot or leave, words of live in use, row */      \
+    X(orders, u32, near, 4)              /* to the crew's other teams: slot or leave, words of live in use, row; tasks that wait */ \
     X(notices, retired_entry, near, notices_max) /* the batch in hand */                                                \
     X(low_water, u64, near, s.rings)                                                                                    \
     X(arriving, u32, near, s.groups())   /* a bit a slot: being linked, with others */                                  \

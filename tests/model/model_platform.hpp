@@ -171,7 +171,12 @@ struct model_platform {
         static u32 add(u32& word, u32 value) { return std::exchange(word, word + value); }
         static void set_bits(u32& word, u32 bits) { word |= bits; }
         static void set_bits(cell<u32>& word, u32 bits) { word.set_bits(bits); }
-        static void clear_bits(u32& word, u32 bits) { word &= ~bits; }
+        static u32 clear_bits(u32& word, u32 bits) { return std::exchange(word, word & ~bits); }
+        static bool claim(u32& word, u32 value)
+        {
+            if (word == 0) word = value;
+            return word == value;
+        }
         template <class Array> static u32 from_lane(Array& values, u32 k)
         {
             return reduce("from_lane", k % size() == rank() ? static_cast<u32>(values.at(0, k)) : 0u, [](u32 a, u32 b) { return a | b; });

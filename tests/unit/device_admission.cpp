@@ -404,11 +404,14 @@ TEST_CASE("a full admitted queue holds admission back and loses nothing", "[devi
 
 TEST_CASE("random tasks complete in any order, admission lagging or not: no conflict is missed, nobody waits for nothing, nobody is lost", "[device][admission]")
 {
-    for (u64 seed = 1; seed <= 24; ++seed) {
+    // Of every kind; ranges of all lengths, and handles, which the access index finds; both, which it cannot.
+    enum kind { any, ranges, handles, ranges_and_handles, kinds };
+    for (u64 seed = 1; seed <= 48; ++seed) {
+        const auto drawn = static_cast<kind>(seed / 15 % kinds); // with every lag and window
         std::mt19937_64 random(seed);
         const u32 window_slots = std::vector<u32>{32, 64, 96, 256, 1024}[seed % 5];
         const u32 lag = std::vector<u32>{0, 30, 70}[seed % 3]; // percent of the turns in which admission, or the link, sleeps
-        INFO("seed " << seed << " window " << window_slots << " lag " << lag);
+        INFO("seed " << seed << " window " << window_slots << " lag " << lag << " kind " << drawn);
         window_test w(window_slots, 16 * window_slots);
         const auto below = [&](u64 n) { return random() % n; };
         struct task {
@@ -429,6 +432,14 @@ TEST_CASE("random tasks complete in any order, admission lagging or not: no conf
         const u64 space = 40 + below(400);
         const auto draw_entry = [&] {
             const auto mode = static_cast<access_mode>(1 + below(3));
+            if (drawn == handles || (drawn == ranges_and_handles && next_id / 100 % 3 == 0)) {
+                const u64 h = below(space / 4); // the even ones are tiles
+                return hand_made_engine::registered(h % 2 == 0 ? tile_of(mode, 64 * h, 8, 3, 64 * space) : access_entry::range(mode, base + 64 * h, 64));
+            }
+            if (drawn == ranges || drawn == ranges_and_handles) {
+                const u64 longest = std::vector<u64>{12, 64, 200, 5000, 300000}[below(5)];
+                return access_entry::range(mode, base + below(1000 * space), 1 + below(longest));
+            }
             if (below(4) == 0) return tile_of(mode, below(space), 1 + below(6), 1 + below(4), 8 + 4 * below(2));
             return access_entry::range(mode, base + below(space), below(12));
         };
