@@ -1,12 +1,13 @@
 // The access index: finds the live accesses that a new one may meet without a look at all of them.
 //
-// LAYOUT  two hash tables of buckets, for accesses that write and for those that only read. A bucket holds three accesses: number in the
+// LAYOUT  two hash tables of buckets, for accesses that write and for those that only read. A bucket holds seven accesses: number in the
 //         pool + 1 | 16 bits of the hash << 16; 0: none; and counts those it had no room for.
 // KEYS    a registered handle: where it begins (handles are pairwise the same memory or disjoint). A raw range: the cell it begins in, of a
-//         grid as coarse as the range is long (64 B, 4 KB, 256 KB, 16 MB, 1 GB): what it meets begins in few cells of each grid in use.
-//         Raw rectangles, loose ranges and longer ones are in no bucket, only counted: while there are any, or where both handles and
-//         raw ranges are live, or a bucket has spilled, the index cannot tell and admission compares with everything.
-// COST    of a lookup: for each cell a hash (ten instructions) and a 16-byte load, two of a write; for each hit the access itself.
+//         grid as coarse as the range is long (16 B, 32 B, 64 B ...): what it meets begins in few cells of each grid in use.
+//         Raw rectangles, loose ranges and very long ones are in no bucket, only counted: while there are any, or where both handles and
+//         raw ranges are live, or ranges of many lengths, or a bucket has spilled, the index cannot tell and admission compares with
+//         everything.
+// COST    of a lookup: for each cell a hash (ten instructions) and 32 bytes loaded, twice that of a write; for each hit the access itself.
 // OWNERS  admission: any team that clears an access's live bit takes it out; only the leading team enters any.
 #pragma once
 #include "device/layout.hpp"
@@ -14,11 +15,10 @@
 namespace slipstream::device {
 
 /// What an access is to the index: a grid, or one of these.
-inline constexpr u32 index_grids = 5;
+inline constexpr u32 index_grids = 32;
 inline constexpr u32 index_registered = index_grids;
 inline constexpr u32 index_other = index_grids + 1;
-inline constexpr u32 index_none = index_grids + 2; ///< no access
-static_assert(index_none < index_classes);
+static_assert(index_other < index_classes);
 
 template <class P>
 class access_index {
@@ -36,33 +36,39 @@ public:
         const u64 bytes = e.end() - e.begin();
         if (e.kind() != abi::entry_kind::range || bytes > u64{1} << shift_of(index_grids - 1)) return index_other;
         u32 grid = 0;
-        for (u32 g = 0; g + 1 < index_grids; ++g) grid += static_cast<u32>(bytes > u64{1} << shift_of(g));
+        for (u32 step = 16; step != 0; step /= 2)
+            if (bytes > u64{1} << shift_of(grid + step - 1)) grid += step;
         return grid;
     }
 
-    /// Can it tell of anything now?
-    SLIPSTREAM_BOTH bool useful() const { return s_.index_live[index_other] == 0; }
-
-    /// May accesses of this kind be looked up, with what is live now?
-    SLIPSTREAM_BOTH bool can_find(bool registered) const
+    /// The grids in use, a bit each.
+    SLIPSTREAM_BOTH u32 grids(team_type& team) const
     {
-        if (!useful()) return false;
-        if (!registered) return s_.index_live[index_registered] == 0;
-        u32 raw = 0;
-        for (u32 g = 0; g < index_grids; ++g) raw |= s_.index_live[g];
-        return raw == 0;
+        return team.mask32([&](u32 k) { return s_.index_live[k] != 0; });
+    }
+
+    /// Can it perhaps tell of anything, with these grids in use?
+    SLIPSTREAM_BOTH bool useful(u32 grids_in_use) const
+    {
+        return s_.index_live[index_other] == 0 && popcount(grids_in_use) <= grids_max && (grids_in_use == 0 || s_.index_live[index_registered] == 0);
+    }
+
+    /// And of accesses of this kind?
+    SLIPSTREAM_BOTH bool can_find(bool registered, u32 grids_in_use) const
+    {
+        return registered ? grids_in_use == 0 : s_.index_live[index_registered] == 0;
     }
 
     /// By a lane: meet(access, number in the pool) for every live access that shares a byte with `e` where one of the two writes.
     /// False: it cannot tell.
     template <class Meet>
-    SLIPSTREAM_BOTH bool find(const table_entry& e, Meet meet) const
+    SLIPSTREAM_BOTH bool find(const table_entry& e, u32 grids_in_use, Meet meet) const
     {
         if (e.registered()) return look(hash(e.begin(), index_registered), e, meet);
         bool known = true;
         SLIPSTREAM_ONE_COPY
-        for (u32 grid = 0; grid < index_grids; ++grid) {
-            if (s_.index_live[grid] == 0) continue;
+        for (u32 rest = grids_in_use; rest != 0; rest &= rest - 1) {
+            const u32 grid = lowest_bit(rest);
             const u32 shift = shift_of(grid);
             const u64 longest = (u64{1} << shift) - 1;
             const u64 last = (e.end() - 1) >> shift;
@@ -82,8 +88,9 @@ public:
         if (kind == index_other) return;
         const u32 h = key(e, kind);
         index_bucket& bucket = bucket_of(h, e.writes());
-        for (u32 i = 0; i < index_places; ++i)
-            if (bucket.places[i] == 0 && team.claim(bucket.places[i], word_of(h, number))) return;
+        SLIPSTREAM_ONE_COPY
+        for (u32 free = places_with(bucket, 0, ~u32{0}); free != 0; free &= free - 1)
+            if (team.claim(bucket.places[lowest_bit(free)], word_of(h, number))) return;
         team.add(bucket.spilled, 1);
     }
 
@@ -95,12 +102,9 @@ public:
         if (kind == index_other) return;
         const u32 h = key(e, kind);
         index_bucket& bucket = bucket_of(h, e.writes());
-        for (u32 i = 0; i < index_places; ++i)
-            if (bucket.places[i] == word_of(h, number)) {
-                bucket.places[i] = 0;
-                return;
-            }
-        team.add(bucket.spilled, ~u32{0});
+        const u32 mine = places_with(bucket, word_of(h, number), ~u32{0});
+        if (mine != 0) bucket.places[lowest_bit(mine)] = 0;
+        else team.add(bucket.spilled, ~u32{0});
     }
 
     /// Nothing is live any more.
@@ -113,7 +117,7 @@ public:
     }
 
 private:
-    SLIPSTREAM_BOTH static constexpr u32 shift_of(u32 grid) { return 6 + 6 * grid; }
+    SLIPSTREAM_BOTH static constexpr u32 shift_of(u32 grid) { return 4 + grid; }
     SLIPSTREAM_BOTH static u32 hash(u64 cell, u32 kind)
     {
         u32 h = (static_cast<u32>(cell) ^ (static_cast<u32>(cell >> 32) + kind) * 0x85ebca77u) * 0x9e3779b1u;
@@ -130,19 +134,28 @@ private:
         return s_.index_buckets[(writes ? 0 : buckets_) + (h & (buckets_ - 1))];
     }
 
+    /// The places whose bits in `mask` are those of `word`.
+    SLIPSTREAM_BOTH static u32 places_with(const index_bucket& bucket, u32 word, u32 mask)
+    {
+        const index_bucket copy = bucket; // in wide loads
+        u32 found = 0;
+        SLIPSTREAM_UNROLL
+        for (u32 i = 0; i < index_places; ++i) found |= static_cast<u32>(((copy.places[i] ^ word) & mask) == 0) << i;
+        return found;
+    }
+
     template <class Meet>
     SLIPSTREAM_BOTH bool look(u32 h, const table_entry& e, Meet meet) const
     {
         bool known = true;
         SLIPSTREAM_ONE_COPY
         for (u32 table = 0; table <= static_cast<u32>(e.writes()); ++table) {
-            const index_bucket bucket = bucket_of(h, table == 0);
+            const index_bucket& bucket = bucket_of(h, table == 0);
             known &= bucket.spilled == 0;
-            if ((bucket.places[0] | bucket.places[1] | bucket.places[2]) == 0) continue;
             SLIPSTREAM_ONE_COPY
-            for (u32 i = 0; i < index_places; ++i) {
-                const u32 word = i == 0 ? bucket.places[0] : i == 1 ? bucket.places[1] : bucket.places[2];
-                if (word == 0 || (word ^ h) >> 16 != 0) continue;
+            for (u32 hits = places_with(bucket, h, 0xffff0000u); hits != 0; hits &= hits - 1) {
+                const u32 word = bucket.places[lowest_bit(hits)];
+                if (word == 0) continue;
                 const u32 number = (word & 0xffff) - 1;
                 const table_entry old = s_.pool_entry(number / pool_block_entries, number % pool_block_entries);
                 if (meets(e, old)) meet(old, number);
@@ -164,7 +177,8 @@ public:
     }
 
 private:
-    static constexpr u32 cells_max = 6; ///< a lookup of more is no gain
+    static constexpr u32 cells_max = 4; ///< of one grid, and
+    static constexpr u32 grids_max = 3; ///< more of either is no gain
 
     const control_state<P>& s_;
     u32 buckets_;

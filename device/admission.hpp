@@ -64,10 +64,11 @@ public:
                 admit_free(team, k, run);
                 k += run;
             } else {
-                u32 admitted = whole_ == 0 ? admit_batch(team, k, count - k) : 0;
+                u32 admitted = whole_ == 0 && wary_ == 0 ? admit_batch(team, k, count - k) : 0;
                 if (admitted == 0) {
                     admit(crew, decoded_.peek(k));
                     admitted = 1;
+                    wary_ -= static_cast<u32>(wary_ != 0);
                 }
                 k += admitted;
             }
@@ -379,6 +380,7 @@ private:
         }
     }
 
+    static constexpr u32 wary_tasks = 16; ///< so many are not looked up when the index could not tell of one
     static constexpr u32 batch_tasks = 32 / pool_block_entries;
     static constexpr u32 no_access = ~0u;
 
@@ -386,7 +388,8 @@ private:
     /// them as can be. Returns how many; 0: the first must be compared with everything. There is no whole-memory task.
     SLIPSTREAM_BOTH u32 admit_batch(team_type& team, u32 first, u32 count)
     {
-        if (!index_.useful()) return 0;
+        const u32 grids = index_.grids(team);
+        if (!index_.useful(grids)) return 0;
         const u32 most = count < batch_tasks ? count : batch_tasks;
         const auto slot_of = [&](u32 task) { return decoded_.peek(first + task); };
         const auto task_of = [](u32 k) { return k / pool_block_entries; };
@@ -412,18 +415,19 @@ private:
         const u32 raw = team.mask32([&](u32 k) { return numbers.at(0, k) != no_access && !entries.at(0, k).registered(); });
         // One kind at a time: two kinds meet only where everything is compared with everything.
         const bool by_handle = registered != 0 && (raw == 0 || lowest_bit(registered) < lowest_bit(raw));
-        if ((registered | raw) != 0 && !index_.can_find(by_handle)) return 0;
+        if ((registered | raw) != 0 && !index_.can_find(by_handle, grids)) return 0;
         const u32 foreign = unable | (by_handle ? raw : registered);
         u32 tasks = foreign == 0 ? batch_tasks : task_of(lowest_bit(foreign));
         u32 dead = 0;
         SLIPSTREAM_ONE_COPY
         for (;;) {
             if (tasks == 0) return 0;
-            const u32 able = find_predecessors(team, first, tasks, numbers, entries, dead);
+            const u32 able = find_predecessors(team, first, tasks, grids, numbers, entries, dead);
             if (able == tasks) break;
             tasks = able; // the index could not tell of the next one
+            wary_ = tasks == 0 ? wary_tasks : 1;
         }
-        supersede(team, tasks, numbers, entries);
+        supersede(team, tasks, grids, numbers, entries);
         u32 words_complement = ~0u; // its minimum is the maximum of what it is the complement of
         team.each32([&](u32 k) {
             if (task_of(k) >= tasks) return;
@@ -448,7 +452,7 @@ private:
     /// Fills the rows of a batch, and orders[3] with the tasks that wait for anybody. `dead`: accesses that a later write of the batch
     /// covers. Returns for how many tasks the index could tell; if not for all, the rows are to be filled again for those.
     template <class Numbers, class Entries>
-    SLIPSTREAM_BOTH u32 find_predecessors(team_type& team, u32 first, u32 tasks, Numbers& numbers, Entries& entries, u32& dead)
+    SLIPSTREAM_BOTH u32 find_predecessors(team_type& team, u32 first, u32 tasks, u32 grids, Numbers& numbers, Entries& entries, u32& dead)
     {
         const u32 groups = m_.n.groups();
         const auto task_of = [](u32 k) { return k / pool_block_entries; };
@@ -490,7 +494,7 @@ private:
             SLIPSTREAM_ONE_COPY
             for (u32 bits = before.at(0, k) & ~covered; bits != 0; bits &= bits - 1) wait(task_of(k), slot_of(lowest_bit(bits)));
             if (before.at(0, k) & covered) return false;
-            return !index_.find(entries.at(0, k), [&](const table_entry&, u32 number) {
+            return !index_.find(entries.at(0, k), grids, [&](const table_entry&, u32 number) {
                 wait(task_of(k), pool_tag{P::get(s_.pool_tags[number / pool_block_entries])}.slot());
             });
         });
@@ -499,12 +503,12 @@ private:
 
     /// Old accesses that a write of the batch covers are live no more. After all lookups of the batch.
     template <class Numbers, class Entries>
-    SLIPSTREAM_BOTH void supersede(team_type& team, u32 tasks, Numbers& numbers, Entries& entries)
+    SLIPSTREAM_BOTH void supersede(team_type& team, u32 tasks, u32 grids, Numbers& numbers, Entries& entries)
     {
         if (s_.orders[3] == 0) return; // nobody met anything
         team.each32([&](u32 k) {
             if (numbers.at(0, k) == no_access || k / pool_block_entries >= tasks || !entries.at(0, k).writes()) return;
-            index_.find(entries.at(0, k), [&](const table_entry& old, u32 number) {
+            index_.find(entries.at(0, k), grids, [&](const table_entry& old, u32 number) {
                 if (!access_index<P>::covers(entries.at(0, k), old)) return;
                 if (team.clear_bits(s_.live[number / 32], 1u << number % 32) >> number % 32 & 1) index_.remove(team, old, number);
             });
@@ -524,6 +528,7 @@ private:
     // Equal on all lanes.
     u32 whole_; ///< slot + 1 of the exposed whole-memory task; 0: none
     u32 words_; ///< words of `live` in use
+    u32 wary_ = 0; ///< tasks that are not to be looked up
 };
 
 } // namespace slipstream::device

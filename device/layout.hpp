@@ -45,9 +45,9 @@ inline constexpr u32 window_slots_max = 4096;
 inline constexpr u32 successors_near_max = 512; ///< window slots
 inline constexpr u32 pool_block_entries = 4;    ///< accesses: most tasks need one block
 inline constexpr u32 pool_word_blocks = 32 / pool_block_entries; ///< blocks that share a word of live bits
-inline constexpr u32 index_buckets_max = 1024;
-inline constexpr u32 index_places = 3;  ///< accesses that a bucket of the access index has room for
-inline constexpr u32 index_classes = 8; ///< see access_index
+inline constexpr u32 index_buckets_max = 512;
+inline constexpr u32 index_places = 7;  ///< accesses that a bucket of the access index has room for
+inline constexpr u32 index_classes = 36; ///< see access_index
 inline constexpr u32 rings_max = 16;
 inline constexpr u32 cuda_workers_per_sm_step = 160; ///< the kernel for n workers an SM has room for n times as many
 inline constexpr u32 mailbox_depth = 2;
@@ -211,7 +211,7 @@ struct sizes {
     /// Chunks of one ring that ingest loads at a time.
     SLIPSTREAM_BOTH u32 look_chunks() const { return (ring_slots < staged_slots ? ring_slots : staged_slots) * abi::slot_chunks; }
     /// Of each of the two tables of the access index; a power of two.
-    SLIPSTREAM_BOTH u32 index_buckets() const { return power_of_two(2 * window < index_buckets_max ? 2 * window : index_buckets_max); }
+    SLIPSTREAM_BOTH u32 index_buckets() const { return power_of_two(window < index_buckets_max ? window : index_buckets_max); }
     u32 look_bytes() const { return look_chunks() * static_cast<u32>(sizeof(abi::chunk)); }
     SLIPSTREAM_BOTH u32 pool_words() const { return pool_blocks / pool_word_blocks; }
     SLIPSTREAM_BOTH bool successors_near() const { return window <= successors_near_max; }
