@@ -6,7 +6,7 @@
 //         grid as coarse as the range is long (16 B, 32 B, 64 B ...): what it meets begins in few cells of each grid in use.
 //         Raw rectangles, loose ranges and very long ones are in no bucket, only counted: while there are any, or where both handles and
 //         raw ranges are live, or ranges of many lengths, or a bucket has spilled, the index cannot tell and admission compares with
-//         everything.
+//         everything. What comes then is only counted, too: a program that the index is no use for pays next to nothing for it.
 // COST    of a lookup: for each cell a hash (ten instructions) and 32 bytes loaded, twice that of a write; for each hit the access itself.
 // OWNERS  admission: any team that clears an access's live bit takes it out; only the leading team enters any.
 #pragma once
@@ -80,12 +80,13 @@ public:
         return known;
     }
 
-    /// By a lane: enters an access whose live bit is set.
-    SLIPSTREAM_BOTH void enter(team_type& team, const table_entry& e, u32 number) const
+    /// By a lane: an access is live from now on. `in`: it is to be found, while the index can tell of anything at all; it is counted else.
+    SLIPSTREAM_BOTH void enter(team_type& team, const table_entry& e, u32 number, bool in) const
     {
-        const u32 kind = class_of(e);
+        const u32 kind = in ? class_of(e) : index_other;
         team.add(s_.index_live[kind], 1);
         if (kind == index_other) return;
+        team.set_bits(s_.indexed[number / 32], 1u << number % 32);
         const u32 h = key(e, kind);
         index_bucket& bucket = bucket_of(h, e.writes());
         SLIPSTREAM_ONE_COPY
@@ -97,9 +98,13 @@ public:
     /// By the lane that cleared its live bit.
     SLIPSTREAM_BOTH void remove(team_type& team, const table_entry& e, u32 number) const
     {
+        if (!(s_.indexed[number / 32] >> number % 32 & 1)) {
+            team.add(s_.index_live[index_other], ~u32{0});
+            return;
+        }
+        team.clear_bits(s_.indexed[number / 32], 1u << number % 32);
         const u32 kind = class_of(e);
         team.add(s_.index_live[kind], ~u32{0});
-        if (kind == index_other) return;
         const u32 h = key(e, kind);
         index_bucket& bucket = bucket_of(h, e.writes());
         const u32 mine = places_with(bucket, word_of(h, number), ~u32{0});
@@ -107,17 +112,22 @@ public:
         else team.add(bucket.spilled, ~u32{0});
     }
 
-    /// Nothing is live any more.
-    SLIPSTREAM_BOTH void clear(team_type& team) const
+    /// Nothing is live any more; `words` words of live bits were in use.
+    SLIPSTREAM_BOTH void clear(team_type& team, u32 words) const
     {
         SLIPSTREAM_ONE_COPY
         for (u32 i = team.rank(); i < 2 * buckets_; i += team.size()) s_.index_buckets[i] = index_bucket{};
         SLIPSTREAM_ONE_COPY
         for (u32 i = team.rank(); i < index_classes; i += team.size()) s_.index_live[i] = 0;
+        SLIPSTREAM_ONE_COPY
+        for (u32 w = team.rank(); w < words; w += team.size()) s_.indexed[w] = 0;
     }
 
-private:
     SLIPSTREAM_BOTH static constexpr u32 shift_of(u32 grid) { return 4 + grid; }
+    /// A cell of a grid in few bits.
+    SLIPSTREAM_BOTH static u32 cell_key(u64 cell) { return static_cast<u32>(cell) ^ static_cast<u32>(cell >> 32) * 0x9e3779b1u; }
+
+private:
     SLIPSTREAM_BOTH static u32 hash(u64 cell, u32 kind)
     {
         u32 h = (static_cast<u32>(cell) ^ (static_cast<u32>(cell >> 32) + kind) * 0x85ebca77u) * 0x9e3779b1u;

@@ -347,7 +347,7 @@ private:
         for (u32 g = team.rank(); g < m_.n.groups(); g += team.size()) s_.exposed[g] = 0;
         SLIPSTREAM_ONE_COPY
         for (u32 w = team.rank(); w < words_; w += team.size()) s_.live[w] = 0;
-        index_.clear(team);
+        index_.clear(team, words_);
         whole_ = slot + 1;
         words_ = 0;
     }
@@ -356,12 +356,17 @@ private:
     {
         team.sync();
         if (team.leader()) s_.exposed[slot / 32] |= 1u << slot % 32;
+        if (first == no_block) {
+            team.sync();
+            return;
+        }
+        const bool in = index_.useful(index_.grids(team));
         SLIPSTREAM_ONE_COPY
         for (u32 block = first; block != no_block; block = P::get(s_.pool_next[block])) {
             const u32 w = block / pool_word_blocks;
             const u32 memory = pool_tag{P::get(s_.pool_tags[block])}.memory();
             if (team.leader()) s_.live[w] |= memory << at_of(block);
-            team.each32([&](u32 k) { if (memory >> k & 1) index_.enter(team, s_.pool_entry(block, k), block * pool_block_entries + k); });
+            team.each32([&](u32 k) { if (memory >> k & 1) index_.enter(team, s_.pool_entry(block, k), block * pool_block_entries + k, in); });
             words_ = w < words_ ? words_ : w + 1;
         }
         team.sync();
@@ -438,7 +443,7 @@ private:
             }
             if (numbers.at(0, k) == no_access || (dead >> k & 1)) return;
             team.set_bits(s_.live[numbers.at(0, k) / 32], 1u << numbers.at(0, k) % 32);
-            index_.enter(team, entries.at(0, k), numbers.at(0, k));
+            index_.enter(team, entries.at(0, k), numbers.at(0, k), true);
             const u32 words = numbers.at(0, k) / 32 + 1;
             words_complement = ~words < words_complement ? ~words : words_complement;
         });
@@ -463,31 +468,37 @@ private:
             team.set_bits(s_.orders[3], 1u << task);
         };
         team.sync();
-        SLIPSTREAM_ONE_COPY
-        for (u32 i = team.rank(); i < tasks * groups; i += team.size()) P::set(row_of(i / groups)[i % groups], 0u);
+        team.each32([&](u32 k) {
+            if (task_of(k) >= tasks) return;
+            SLIPSTREAM_ONE_COPY
+            for (u32 g = k % pool_block_entries; g < groups; g += pool_block_entries) P::set(row_of(task_of(k))[g], 0u);
+        });
         if (team.leader()) s_.orders[3] = 0;
         team.sync();
         const auto takes_part = [&](u32 k) { return numbers.at(0, k) != no_access && task_of(k) < tasks; };
-        // Among themselves: each write against everybody, in program order.
         typename P::template lane_array<u32, 1> before; // tasks of the batch to wait for; bit 31: covered by a write of one of these
         team.each32([&](u32 k) { before.at(0, k) = 0; });
         dead = 0;
-        SLIPSTREAM_ONE_COPY
-        for (u32 writes = team.mask32([&](u32 k) { return takes_part(k) && entries.at(0, k).writes(); }); writes != 0; writes &= writes - 1) {
-            const u32 writer = task_of(lowest_bit(writes));
-            const u32 number = team.from_lane(numbers, lowest_bit(writes));
-            const table_entry write = s_.pool_entry(number / pool_block_entries, number % pool_block_entries);
-            dead |= team.mask32([&](u32 k) {
-                if (!takes_part(k) || task_of(k) == writer || !access_index<P>::meets(write, entries.at(0, k))) return false;
-                const bool covers = access_index<P>::covers(write, entries.at(0, k));
-                if (task_of(k) > writer) {
+        if (may_meet(team, takes_part, entries)) {
+            // Each write against everybody, in program order.
+            SLIPSTREAM_ONE_COPY
+            for (u32 writes = team.mask32([&](u32 k) { return takes_part(k) && entries.at(0, k).writes(); }); writes != 0; writes &= writes - 1) {
+                const u32 writer = task_of(lowest_bit(writes));
+                const u32 number = team.from_lane(numbers, lowest_bit(writes));
+                const table_entry write = s_.pool_entry(number / pool_block_entries, number % pool_block_entries);
+                const u32 met = team.mask32([&](u32 k) {
+                    return takes_part(k) && task_of(k) != writer && access_index<P>::meets(write, entries.at(0, k));
+                });
+                if (met == 0) continue;
+                const u32 covers = team.mask32([&](u32 k) { return (met >> k & 1) && access_index<P>::covers(write, entries.at(0, k)); });
+                team.each32([&](u32 k) {
+                    if (!(met >> k & 1)) return;
                     // Whoever meets this access and came before that write meets the write, too.
-                    before.at(0, k) = (covers ? covered : before.at(0, k)) | 1u << writer;
-                    return false;
-                }
-                if (!entries.at(0, k).writes() && !(dead >> k & 1)) wait(writer, slot_of(task_of(k)));
-                return covers;
-            });
+                    if (task_of(k) > writer) before.at(0, k) = (covers >> k & 1 ? covered : before.at(0, k)) | 1u << writer;
+                    else if (!entries.at(0, k).writes() && !(dead >> k & 1)) wait(writer, slot_of(task_of(k)));
+                });
+                dead |= covers & ((1u << pool_block_entries * writer) - 1);
+            }
         }
         const u32 unknown = team.mask32([&](u32 k) {
             if (!takes_part(k)) return false;
@@ -499,6 +510,42 @@ private:
             });
         });
         return unknown == 0 ? tasks : task_of(lowest_bit(unknown));
+    }
+
+    /// Does perhaps a write of one task meet an access of another? By the cells that they touch of a grid so coarse that each touches two at
+    /// most, neighbours: one with an even and one with an odd number.
+    template <class TakesPart, class Entries>
+    SLIPSTREAM_BOTH bool may_meet(team_type& team, TakesPart takes_part, Entries& entries) const
+    {
+        u32 finest = ~0u;
+        typename P::template lane_array<u32, 1> even, odd;
+        team.each32([&](u32 k) {
+            if (takes_part(k) && !entries.at(0, k).registered()) {
+                const u32 grid = ~access_index<P>::class_of(entries.at(0, k)); // its minimum is that of the coarsest
+                finest = grid < finest ? grid : finest;
+            }
+        });
+        const u32 grid = ~team.reduce_min(finest);
+        const u32 writes = team.mask32([&](u32 k) {
+            even.at(0, k) = odd.at(0, k) = 0xfffff000u | k; // nobody else's
+            if (!takes_part(k)) return false;
+            const table_entry& e = entries.at(0, k);
+            if (e.registered()) {
+                even.at(0, k) = access_index<P>::cell_key(e.begin());
+            } else {
+                const u64 first = e.begin() >> access_index<P>::shift_of(grid);
+                const u64 last = (e.end() - 1) >> access_index<P>::shift_of(grid);
+                if (first != last || (first & 1) == 0) even.at(0, k) = access_index<P>::cell_key(first + (first & 1));
+                if (first != last || (first & 1) != 0) odd.at(0, k) = access_index<P>::cell_key(first | 1);
+            }
+            return e.writes();
+        });
+        const auto others = [&](u32 k, u32 alike) { // that share a cell, one of the two writing
+            return alike & ~(15u << k / pool_block_entries * pool_block_entries) & (writes >> k & 1 ? ~0u : writes);
+        };
+        team.alike(even);
+        team.alike(odd);
+        return team.mask32([&](u32 k) { return others(k, even.at(0, k) | odd.at(0, k)) != 0; }) != 0;
     }
 
     /// Old accesses that a write of the batch covers are live no more. After all lookups of the batch.

@@ -233,6 +233,10 @@ struct cuda_platform {
         {
             return __shfl_sync(0xffffffff, values.at(0, k), static_cast<int>(k));
         }
+        template <class Array> __device__ static __forceinline__ void alike(Array& values)
+        {
+            values.at(0, rank()) = __match_any_sync(0xffffffff, values.at(0, rank()));
+        }
         __device__ static __forceinline__ u32 add(u32& word, u32 value) { return atomicAdd(&word, value); }
         __device__ static __forceinline__ void set_bits(u32& word, u32 bits) { atomicOr(&word, bits); }
         __device__ static __forceinline__ void set_bits(cell<u32>& word, u32 bits) { atomicOr(&word.raw, bits); }

@@ -187,6 +187,13 @@ struct host_platform {
                     if (pred(lowest_bit(mask), k)) hit(lowest_bit(mask), k);
         }
         template <class Array> static u32 from_lane(Array& values, u32 k) { return values.at(0, k); }
+        template <class Array> static void alike(Array& values)
+        {
+            u32 masks[32] = {};
+            for (u32 k = 0; k < 32; ++k)
+                for (u32 i = 0; i < 32; ++i) masks[k] |= static_cast<u32>(values.at(0, i) == values.at(0, k)) << i;
+            for (u32 k = 0; k < 32; ++k) values.at(0, k) = masks[k];
+        }
         static u32 add(u32& word, u32 value) { return std::exchange(word, word + value); }
         static void set_bits(u32& word, u32 bits) { word |= bits; }
         static void set_bits(cell<u32>& word, u32 bits) { word.raw |= bits; }

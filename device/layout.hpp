@@ -492,6 +492,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(first_block, cell<u32>, near, s.window) /* pool block or no_block */                                              \
     X(live, u32, near, s.pool_words())   /* a bit an access: in use and not yet superseded */                           \
     X(index_buckets, index_bucket, near, 2 * s.index_buckets())                                                         \
+    X(indexed, u32, near, s.pool_words()) /* a bit an access: live, and in a bucket or spilled */                       \
     X(index_live, u32, near, index_classes) /* live accesses of each class */                                           \
     X(exposed, u32, near, s.groups())    /* a bit a slot: admitted, not finished, not hidden by a whole-memory task */  \
     X(orders, u32, near, 4)              /* to the crew's other teams: slot or leave, words of live in use, row; tasks that wait */ \

@@ -29,6 +29,7 @@
 //   masks32<N>(load, pred)  N such masks, of pred(n, k, load(n, k)), with all loads issued before the first is looked at
 //   each_hit(mask, pred, hit)  hit(j, k) for each j in mask and k = 0..31 with pred(j, k); lanes do their own hits, implies sync()
 //   broadcast(value)        the leader's value on every lane; from_lane(array, k): item k of a lane_array<u32, 1>
+//   alike(array)            each item of a lane_array<u32, 1> becomes the mask of the items that were equal to it
 //   any(pred), reduce_min(value), reduce_add(value)
 // Not collective, by any lane, on memory that this team (crew) alone uses: add(word, value), which returns the value before,
 // set_bits(word, bits), clear_bits(word, bits), which returns the word before, and claim(word, value), which stores the value, never the

@@ -167,6 +167,15 @@ struct model_platform {
                     if (pred(device::lowest_bit(mask), k)) hit(device::lowest_bit(mask), k);
             sync();
         }
+        template <class Array> static void alike(Array& values)
+        {
+            u32 all[32], masks[32] = {};
+            for (u32 k = 0; k < 32; ++k) all[k] = from_lane(values, k);
+            for (u32 k = rank(); k < 32; k += size()) {
+                for (u32 i = 0; i < 32; ++i) masks[k] |= static_cast<u32>(all[i] == all[k]) << i;
+                values.at(0, k) = masks[k];
+            }
+        }
         // Plain: fibers change places at atomics and collectives only.
         static u32 add(u32& word, u32 value) { return std::exchange(word, word + value); }
         static void set_bits(u32& word, u32 bits) { word |= bits; }
