@@ -413,7 +413,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
 //   ingest alone     progress, incoming, fetched, halves, parts, pool_free, pool_free_count, free_slots, types
 //   ingest fills while a slot is filling; the roles behind it read once it is decoded   pool_next .. first_block
 //   admission alone  live, exposed, orders; it fills a row of predecessors before it hands the task on
-//   notifier alone   notices, low_water
+//   notifier alone   notices, flips, low_water
 //   linker alone     in_flight .. targets
 //   linker fills before a task is ready; the scheduler reads   waits
 //   scheduler alone  dealt and all that follow (ingest sets dealt and outstanding while a slot is filling)
@@ -466,7 +466,8 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(live, u32, near, s.pool_words())   /* a bit an access: in use and not yet superseded */                           \
     X(exposed, u32, near, s.groups())    /* a bit a slot: admitted, not finished, not hidden by a whole-memory task */  \
     X(orders, u32, near, 4)              /* to the crew's other teams: slot or leave, words of live in use, row */      \
-    X(notices, retired_entry, near, notices_max) /* the batch in hand */                                                \
+    X(notices, retired_entry, near, notices_max) /* of the batch in hand: those that have an outcome to look at */        \
+    X(flips, u32, near, notices_max)     /* bits of a word of completion bits that the batch completes; 0 between batches */ \
     X(low_water, u64, near, s.rings)                                                                                    \
     X(in_flight, u32, near, s.groups())  /* a bit a slot: linked, not complete */                                       \
     X(awaited, u32, near, s.groups())    /* a bit a slot: its successor row is not empty */                             \
