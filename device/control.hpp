@@ -237,7 +237,8 @@ template <class P>
 void initialise(const engine_memory<P>& m, const control_state<P>& s, const abi::task_type* types)
 {
     for (u32 slot = 0; slot < m.n.window; ++slot) P::set(s.first_block[slot], no_block);
-    for (u32 slot = 0; slot < m.n.window_used; ++slot) s.free_slots[slot / 32] |= 1u << slot % 32;
+    for (u32 slot = 0; slot < m.n.window_used; ++slot) s.free_slots[m.n.window_used - 1 - slot] = slot;
+    *s.free_slot_count = m.n.window_used;
     for (u32 r = 0; r < m.n.rings; ++r) s.progress[r].ring = r;
     for (u32 t = 0; t < m.n.types; ++t) s.types[t] = types[t];
     for (u32 b = 0; b < m.n.pool_blocks; ++b) s.pool_free[m.n.pool_blocks - 1 - b] = b;

@@ -229,6 +229,12 @@ struct cuda_platform {
             for (; mine != 0; mine &= mine - 1) hit(lowest_bit(mine), rank());
             __syncwarp();
         }
+        template <class Key, class Array> __device__ static __forceinline__ void match32(u32 mask, Key key, Array& first)
+        {
+            __syncwarp();
+            if (mask >> rank() & 1) first.at(0, rank()) = lowest_bit(__match_any_sync(mask, key(rank())));
+            __syncwarp();
+        }
         template <class Array> __device__ static __forceinline__ u32 from_lane(Array& values, u32 k)
         {
             return __shfl_sync(0xffffffff, values.at(0, k), static_cast<int>(k));

@@ -186,6 +186,15 @@ struct host_platform {
                 for (u32 k = 0; k < 32; ++k)
                     if (pred(lowest_bit(mask), k)) hit(lowest_bit(mask), k);
         }
+        template <class Key, class Array> static void match32(u32 mask, Key key, Array& first)
+        {
+            for (u32 rest = mask; rest != 0; rest &= rest - 1) {
+                const u32 k = lowest_bit(rest);
+                u32 other = lowest_bit(mask);
+                while (key(other) != key(k)) other = lowest_bit(mask & (~u32{1} << other));
+                first.at(0, k) = other;
+            }
+        }
         template <class Array> static u32 from_lane(Array& values, u32 k) { return values.at(0, k); }
         template <class Array> static void alike(Array& values)
         {

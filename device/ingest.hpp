@@ -1,11 +1,21 @@
 // The ingest role: takes messages from the pinned rings and decodes them straight into window slots.
 //
-// Chunks are polled and fetched by one team-wide load (8 slots at a time on a warp): one PCIe round trip, no head index, no
-// doorbell. A plain message (every entry in one chunk, the whole in one fetch: most are) is decoded at once, a lane a chunk. Any
-// other is decoded chunk by chunk as it arrives, so a message longer than its ring streams through it. The decoded task is
-// never copied again: accesses go into the pool, the rebuilt task struct into the slot's record.
+// Chunks are polled and fetched by team-wide loads: one PCIe round trip, no head index, no doorbell. While nothing comes, the next
+// two slots of every ring are looked at. The ring that brings something is read ahead: a look is on its way while the messages of the one
+// before are decoded, each twice as long as the last one up to 32 slots, until one comes back short. What a look brought is kept until
+// it is taken, so that a full window fetches nothing twice.
 //
-// OWNERS  this role alone: progress, incoming, halves, parts, the stack of free pool blocks. It writes records, task heads and pool blocks
+// Plain messages (every entry in one chunk, no longer than message_plain_slots: most are) get their places together, and a lane each
+// where they take a ring slot each; longer ones get a lane a chunk. Any other is decoded chunk by chunk as it arrives, so a message
+// longer than its ring streams through it. The decoded task is never copied again: accesses go into the pool, the rebuilt task struct
+// into the slot's record.
+//
+// COST    for a batch of up to 32 one-slot messages: one fence; places 6 ballots, a lane a message for the rest: 12 loads of fast memory one
+//         behind the other, as many again and one of the L2 for each further chunk. For a slot that comes back: 3 such loads a batch.
+//         On the bus: a slot once, and what looks find empty: a glance of 128 B a ring while idle; of the busy ring twice what came, at most.
+// KEPT    s.kept is staged_slots + ahead_slots ring slots long. A look is staged behind the first staged_slots; what was left of the looks
+//         before, fewer slots than a message may have, moves right before it: a message lies in one piece.
+// OWNERS  this role alone: progress, incoming, kept, halves, parts, the stacks of free window slots and pool blocks. It writes records, task heads and pool blocks
 //         while their slot is filling: nobody else looks at them then.
 // STATES  of a ring (ring_progress.stage)
 //   header  at a slot boundary, nothing held -> entries (slot and pool blocks taken together, or none: no hold and wait)
@@ -19,7 +29,7 @@
 // EDGES  A0 (ring chunks, relaxed polls + one acquire fence at system scope: host memory written before submit is visible to the task)
 //        R1 (consumed: the chunks were read, they may be overwritten) · A2 (slot free) · R3 (slot decoded)
 //        A16 (join word of a stream: its work is visible to the tasks that joined it)
-// Bus counts (layout.hpp: bus_count): looks at the rings in a register, what happens once in many tasks in fast memory.
+// Bus counts (layout.hpp: bus_count): chunks looked at in a register, what happens once in many tasks in fast memory.
 #pragma once
 #include "device/layout.hpp"
 
@@ -31,26 +41,21 @@ public:
     using team_type = typename P::team;
 
     SLIPSTREAM_BOTH ingest(const engine_memory<P>& memory, const control_state<P>& state)
-        : m_(memory), s_(state), free_(state.free_queue()), decoded_(state.decoded_queue()), looks_(state.bus[ring_looks])
+        : m_(memory), s_(state), free_(state.free_queue()), decoded_(state.decoded_queue()), looked_(state.bus[ring_chunks_looked])
     {
     }
 
     /// Polls the rings once. Returns true when something was taken.
     SLIPSTREAM_BOTH bool step(team_type& team)
     {
-        bool progress = false;
-        const bool was_starved = starved_;
         starved_ = false;
         reclaim(team);
         // While one ring is busy the others are looked at less often: they would only cost its loads their overlap.
-        if (ahead_ring_ != no_ring && !was_starved && ++turns_ % P::look_at_rings != 0) {
-            const u32 r = ahead_ring_;
-            const u32 slots = stage_ahead(team);
-            progress = poll(team, r, slots, s_.incoming);
-        }
-        if (!progress) { // always, then: what a drain relies on is a look at every ring after the command was seen
-            ahead_ring_ = no_ring;
-            progress = poll_all(team);
+        bool progress = false;
+        SLIPSTREAM_ONE_COPY
+        for (bool all = ahead_ring_ == no_ring || contended_ || ++turns_ % P::look_at_rings == 0;; all = true) {
+            progress = poll_rings(team, all);
+            if (progress || (all && !again_)) break; // else all: what a drain relies on is a look at every ring after the command was seen
         }
         // The loads are relaxed so that they fly together (acquire loads wait for each other: measured, four rings cost four
         // bus round trips); one fence acquires for all tasks of a step.
@@ -59,43 +64,10 @@ public:
         return progress;
     }
 
-    /// Polls every ring. While slots are short, the first ring polled takes them all: the turn goes to the next ring that found
-    /// none. In a fixed order, a ring behind one that is never empty would wait for ever.
-    SLIPSTREAM_BOTH bool poll_all(team_type& team)
-    {
-        bool progress = false;
-        u32 nearest = ~0u;
-        u32 next = turn_;
-        u32 first = turn_ / rings_at_once * rings_at_once;
-        SLIPSTREAM_ONE_COPY
-        for (u32 polled = 0; polled < m_.n.rings; polled += rings_at_once) {
-            fetch(team, first);
-            SLIPSTREAM_ONE_COPY
-            for (u32 k = 0; k < rings_at_once; ++k) {
-                const u32 j = (turn_ + k) % rings_at_once;
-                const u32 r = first + j;
-                if (r >= m_.n.rings) continue;
-                const bool starved_before = starved_;
-                starved_ = false;
-                progress |= poll(team, r, s_.fetched[j], s_.incoming + j * staged_words);
-                const u32 distance = r > turn_ ? r - turn_ : r + m_.n.rings - turn_;
-                if (starved_ && distance < nearest) {
-                    nearest = distance;
-                    next = r;
-                }
-                starved_ |= starved_before;
-            }
-            first += rings_at_once;
-            if (first >= m_.n.rings) first = 0;
-        }
-        turn_ = next;
-        return progress;
-    }
-
     /// After a step that took nothing: true when no ring holds a message, in part or whole. What the drain command waits for.
     SLIPSTREAM_BOTH bool rings_empty() const
     {
-        if (starved_) return false;
+        if (starved_ || unseen_) return false;
         for (u32 r = 0; r < m_.n.rings; ++r)
             if (s_.progress[r].stage != stage_header) return false;
         return true;
@@ -109,7 +81,7 @@ public:
         u64 taken = 0;
         SLIPSTREAM_ONE_COPY
         for (u32 r = 0; r < m_.n.rings; ++r) taken += s_.progress[r].position;
-        s_.bus[ring_looks] = looks_;
+        s_.bus[ring_chunks_looked] = looked_;
         s_.bus[ring_slots_taken] = taken;
         s_.bus[handles_read] = s_.counters[handles_met];
         SLIPSTREAM_ONE_COPY
@@ -122,6 +94,11 @@ private:
     static constexpr u32 rings_at_once = staged_rings;
     static constexpr u32 staged_words = staged_slots * 16;
     static constexpr u32 no_ring = ~0u;
+    static constexpr u32 ahead_loads = ahead_slots * abi::slot_chunks / 32; ///< of a lane
+    static constexpr u32 plain_blocks_bits = 5;
+    static_assert((3 * (staged_slots * abi::slot_chunks - 1) + pool_block_entries - 1) / pool_block_entries < 1u << plain_blocks_bits);
+    static_assert(batch_messages == 32 && staged_slots * abi::slot_chunks == 32, "an item of a team's collectives each");
+    using lane_values = typename P::template lane_array<u32, 1>;
 
     SLIPSTREAM_BOTH abi::chunk load_chunk(u32 r, u64 position, u32 c) const
     {
@@ -141,25 +118,96 @@ private:
         for (u32 i = 0; i < 4; ++i) staged[4 * c + i] = chunk.w[i];
     }
 
-    /// Loads up to staged_slots slots of each of four rings, all loads in flight together: one bus round trip for all.
-    /// fetched[j]: how many from the head on are complete.
-    SLIPSTREAM_BOTH void fetch(team_type& team, u32 first)
+    /// Polls every ring, or only the one that is read ahead. While window slots are short, the first ring polled takes them all: the
+    /// turn goes to the next ring that found none. In a fixed order, a ring behind one that is never empty would wait for ever.
+    SLIPSTREAM_BOTH bool poll_rings(team_type& team, bool all)
     {
-        const u32 limit = m_.n.look_chunks();
+        bool progress = false;
+        u32 nearest = ~0u;
+        u32 next = turn_;
+        u32 first = turn_ / rings_at_once * rings_at_once;
+        unseen_ = again_ = false;
+        u32 full = 0; // rings of which there is more
+        const u32 ahead_slots_kept = ahead_ring_ != no_ring ? kept_slots(team) : 0;
+        if (!all && ahead_ring_ == no_ring) return false;
+        const bool room = *s_.free_slot_count != 0;
+        const u32 rings = all ? m_.n.rings : 1;
+        SLIPSTREAM_ONE_COPY
+        for (u32 polled = 0; polled < rings; polled += rings_at_once) {
+            if (all) fetch(team, first, room);
+            SLIPSTREAM_ONE_COPY
+            for (u32 k = 0; k < (all ? rings_at_once : 1); ++k) {
+                const u32 j = (turn_ + k) % rings_at_once;
+                const u32 r = all ? first + j : ahead_ring_;
+                if (r >= m_.n.rings) continue;
+                const bool ahead = r == ahead_ring_;
+                const u64 position = s_.progress[r].position;
+                const u32 slots = ahead ? ahead_slots_kept : s_.fetched[j];
+                const u32* const words = ahead ? kept_words(position) : s_.incoming + j * staged_words;
+                const bool starved_before = starved_;
+                starved_ = false;
+                cut_ = false;
+                const bool took = poll(team, r, slots, words);
+                progress |= took;
+                if (ahead) {
+                    kept_cut_ = cut_;
+                    again_ |= cut_; // the look may be older than what a drain relies on
+                } else if (slots != 0) {
+                    const u32 left = slots - static_cast<u32>(s_.progress[r].position - position);
+                    const bool more = slots == look_slots(reach_) || left != 0;
+                    again_ |= cut_ && left == look_slots(reach_); // the look was too short for a message: the next one is not
+                    if (more && took && ahead_ring_ == no_ring) read_ahead(team, r, position + slots, words + 16 * (slots - left), left);
+                    else full |= static_cast<u32>(more) << r;
+                }
+                const u32 distance = r > turn_ ? r - turn_ : r + m_.n.rings - turn_;
+                if (starved_ && distance < nearest) {
+                    nearest = distance;
+                    next = r;
+                }
+                starved_ |= starved_before;
+            }
+            first += rings_at_once;
+            if (first >= m_.n.rings) first = 0;
+        }
+        if (all && room) { // else nobody knows who waits
+            turn_ = next;
+            contended_ = full != 0;
+            reach_ = contended_ ? staged_slots : glance_slots;
+        }
+        return progress;
+    }
+
+    SLIPSTREAM_BOTH u32 look_slots(u32 wanted) const { return wanted < m_.n.ring_slots ? wanted : m_.n.ring_slots; }
+
+    /// Loads the next slots of each of four rings, all loads in flight together: one bus round trip for all. Not of the ring that is
+    /// read ahead, nor of one that could not take a message. fetched[j]: how many from the head on are complete.
+    SLIPSTREAM_BOTH void fetch(team_type& team, u32 first, bool room)
+    {
+        const u32 limit = look_slots(reach_) * abi::slot_chunks;
         u32 bad[rings_at_once];
-        for (u32 j = 0; j < rings_at_once; ++j) bad[j] = first + j < m_.n.rings ? limit : 0;
-        looks_ += m_.n.rings - first < rings_at_once ? m_.n.rings - first : rings_at_once;
+        bool wanted[rings_at_once];
+        for (u32 j = 0; j < rings_at_once; ++j) {
+            const u32 r = first + j;
+            wanted[j] = false;
+            if (r < m_.n.rings && r != ahead_ring_) {
+                const u32 stage = s_.progress[r].stage;
+                wanted[j] = stage == stage_header ? room : stage != stage_gate;
+                unseen_ |= !wanted[j];
+            }
+            bad[j] = wanted[j] ? limit : 0;
+            looked_ += bad[j];
+        }
         SLIPSTREAM_ONE_COPY
         for (u32 c = team.rank(); c < limit; c += team.size()) {
             abi::chunk chunk[rings_at_once];
             u64 position[rings_at_once];
             for (u32 j = 0; j < rings_at_once; ++j) {
-                if (first + j >= m_.n.rings) break;
+                if (!wanted[j]) continue;
                 position[j] = s_.progress[first + j].position;
                 chunk[j] = load_chunk(first + j, position[j], c);
             }
             for (u32 j = 0; j < rings_at_once; ++j)
-                if (c < bad[j]) stage(chunk[j], position[j], c, s_.incoming + j * staged_words, bad[j]); // else: no such ring, or a gap before
+                if (c < bad[j]) stage(chunk[j], position[j], c, s_.incoming + j * staged_words, bad[j]); // else: not wanted, or a gap before
         }
         for (u32 j = 0; j < rings_at_once; ++j) {
             const u32 whole = team.reduce_min(bad[j]) / abi::slot_chunks;
@@ -168,27 +216,83 @@ private:
         team.sync();
     }
 
-    /// Sends the loads of ring r's next slots off; they arrive while the messages in hand are decoded.
-    SLIPSTREAM_BOTH void look_ahead(team_type& team, u32 r, u64 position)
+    /// Ring r is read ahead from now on, behind the `left` slots at `words` that end at `end`.
+    SLIPSTREAM_BOTH void read_ahead(team_type& team, u32 r, u64 end, const u32* words, u32 left)
     {
         ahead_ring_ = r;
-        ahead_position_ = position;
-        ++looks_;
-        team.each32([&](u32 c) { if (c < m_.n.look_chunks()) ahead_.at(0, c) = load_chunk(r, position, c); });
+        ahead_reach_ = 2 * reach_;
+        ahead_slots_ = 0;
+        kept_cut_ = cut_;
+        kept_at_ = kept_end_ = end;
+        move_kept(team, words, left);
     }
 
-    /// What look_ahead() brought, or a fresh look when the ring's head has moved since. Returns how many slots are complete.
-    SLIPSTREAM_BOTH u32 stage_ahead(team_type& team)
+    /// Moves up to staged_slots slots to right before the place of the next look.
+    SLIPSTREAM_BOTH void move_kept(team_type& team, const u32* words, u32 slots)
     {
-        const u32 limit = m_.n.look_chunks();
+        if (slots == 0) return;
+        typename P::template lane_array<abi::chunk, 1> moved; // they may overlap their new place
+        team.each32([&](u32 c) {
+            if (c < slots * abi::slot_chunks) moved.at(0, c) = {{words[4 * c], words[4 * c + 1], words[4 * c + 2], 0}};
+        });
+        team.sync();
+        u32* const to = s_.kept + staged_words - 16 * slots;
+        team.each32([&](u32 c) {
+            if (c >= slots * abi::slot_chunks) return;
+            for (u32 i = 0; i < abi::chunk_payload_words; ++i) to[4 * c + i] = moved.at(0, c).w[i];
+        });
+        team.sync();
+    }
+
+    SLIPSTREAM_BOTH const u32* kept_words(u64 position) const
+    {
+        return s_.kept + (staged_words + 16 * static_cast<std::int32_t>(position - kept_at_));
+    }
+
+    /// Sends the loads of the busy ring's next slots off; they arrive while the messages in hand are decoded.
+    SLIPSTREAM_BOTH void look_ahead(team_type& team, u64 position)
+    {
+        const u32 room = m_.n.ring_slots - static_cast<u32>(kept_end_ - position);
+        ahead_slots_ = ahead_reach_ < room ? ahead_reach_ : room;
+        const u32 limit = ahead_slots_ * abi::slot_chunks;
+        looked_ += limit;
+        SLIPSTREAM_UNROLL
+        for (u32 n = 0; n < ahead_loads; ++n)
+            team.each32([&](u32 k) {
+                if (32 * n + k < limit) ahead_.at(n, k) = load_chunk(ahead_ring_, kept_end_, 32 * n + k);
+            });
+    }
+
+    /// How many slots of the ring that is read ahead are at hand from its head on. When they are used up, or end within a message, what
+    /// the look on its way brought is put behind them, and the next one sent off if that one came back full. When it brought nothing, the
+    /// ring is one of all again.
+    SLIPSTREAM_BOTH u32 kept_slots(team_type& team)
+    {
         const u64 position = s_.progress[ahead_ring_].position;
-        if (position != ahead_position_) look_ahead(team, ahead_ring_, position);
+        const u32 left = static_cast<u32>(kept_end_ - position);
+        if (s_.progress[ahead_ring_].stage == stage_gate || (left != 0 && !kept_cut_)) return left;
+        if (ahead_slots_ == 0) look_ahead(team, position);
+        move_kept(team, kept_words(position), left);
+        const u32 limit = ahead_slots_ * abi::slot_chunks;
         u32 bad = limit;
-        team.each32([&](u32 c) { if (c < limit && c < bad) stage(ahead_.at(0, c), position, c, s_.incoming, bad); });
-        ahead_ring_ = no_ring;
+        SLIPSTREAM_UNROLL
+        for (u32 n = 0; n < ahead_loads; ++n)
+            team.each32([&](u32 k) {
+                const u32 c = 32 * n + k;
+                if (c < limit && c < bad) stage(ahead_.at(n, k), kept_end_, c, s_.kept + staged_words, bad);
+            });
         const u32 whole = team.reduce_min(bad) / abi::slot_chunks;
         team.sync();
-        return whole;
+        kept_at_ = kept_end_;
+        kept_end_ += whole;
+        kept_cut_ = false;
+        const bool full = whole == ahead_slots_;
+        const u32 reach = full ? 2 * ahead_slots_ : whole;
+        ahead_reach_ = reach < glance_slots ? glance_slots : reach < ahead_slots ? reach : ahead_slots;
+        ahead_slots_ = 0;
+        if (whole == 0) ahead_ring_ = no_ring;
+        else if (full) look_ahead(team, position);
+        return left + whole;
     }
 
     SLIPSTREAM_BOTH bool poll(team_type& team, u32 r, u32 slots, const u32* staged)
@@ -196,7 +300,7 @@ private:
         ring_progress rp = s_.progress[r];
         if (slots == 0 && rp.stage != stage_gate && rp.position == rp.published) return false;
         bool progress = false;
-        // What was fetched while the gate was shut is fetched again once it is open.
+        // What was fetched while the gate was shut waits for the next poll, or is fetched again.
         const u32 usable = rp.stage == stage_gate ? 0 : slots;
         SLIPSTREAM_ONE_COPY
         for (u32 k = 0;;) {
@@ -208,7 +312,10 @@ private:
             const u32* const words = staged + 16 * k;
             u32 taken = 0;
             if (rp.stage == stage_header && header_at(words).plain()) {
-                if (plain_slots(header_at(words)) > usable - k) break; // a later fetch begins here and brings the whole message
+                if (plain_slots(header_at(words)) > usable - k) { // a later fetch brings the whole message
+                    cut_ = true;
+                    break;
+                }
                 taken = take_plain(team, rp, r, words, usable - k);
             } else {
                 taken = take_slot(team, rp, r, words) ? 1 : 0;
@@ -294,119 +401,192 @@ private:
                                             entries | (h.flags & ~u32{abi::flag_no_access}) << 16});
     }
 
-    /// Decodes plain messages staged at `words`, a lane a chunk, as many of them as lie within `slots` ring slots and find a
-    /// place; the first does lie within. Returns how many ring slots were taken; 0: no place, nothing was taken.
+    /// Decodes plain messages staged at `words`: a run of those that take a ring slot each, or whatever lies within staged_slots slots,
+    /// as many of them as lie within `slots` and find a place; the first does lie within. Returns how many ring slots were taken; 0: no
+    /// place, nothing was taken.
     SLIPSTREAM_BOTH u32 take_plain(team_type& team, ring_progress& rp, u32 r, const u32* words, u32 slots)
     {
-        // First the places, in order: a window slot and pool blocks for each message.
-        const u32 g = group_with_free(team);
-        if (g == no_slot) return 0;
-        u32 free_bits = s_.free_slots[g];
-        u32 top = *s_.pool_free_count;
-        u32 starts = 0; // a bit for each message's first chunk
-        u32 messages = 0;
-        u32 taken = 0;
-        u32 slot = no_slot;
-        bool gated = false;
-        SLIPSTREAM_ONE_COPY
-        while (taken < slots && !gated) {
-            const u32* const w = words + 16 * taken;
-            const abi::message_header h = header_at(w);
-            const u32 blocks = blocks_for(h.entries);
-            if (!h.plain() || plain_slots(h) > slots - taken || free_bits == 0 || top < blocks) break;
-            slot = 32 * g + lowest_bit(free_bits);
-            free_bits &= free_bits - 1;
-            if (team.leader()) s_.parts[messages] = {abi::slot_chunks * taken, slot, top};
-            starts |= 1u << abi::slot_chunks * taken;
-            // `after` entries come first. Such a task may have to wait at the gate: it is the last one taken.
-            gated = h.entry_chunks() != 0 && (w[4] & abi::handle_bit) == 0 && abi::kind_of(w[4]) == abi::entry_kind::after;
-            top -= blocks;
-            taken += plain_slots(h);
-            ++messages;
+        if (*s_.free_slot_count == 0) return 0;
+        // First where messages begin. What is not a message's first chunk is looked at as if it were, and not used.
+        lane_values length, blocks;
+        const u32 single = team.mask32([&](u32 k) {
+            if (k >= slots) return false;
+            const abi::message_header h = header_at(words + 16 * k);
+            length.at(0, k) = h.plain() ? plain_slots(h) : no_slot; // no_slot: further than anything reaches
+            blocks.at(0, k) = blocks_for(h.entries);
+            return length.at(0, k) == 1;
+        });
+        const bool lone = (single & 1) != 0;
+        u32 starts = lone ? single & ~(single + 1) : 0; // a bit for the ring slot of each message's first chunk: a run from 0 on
+        if (!lone) {
+            const u32 end = slots < staged_slots ? slots : staged_slots;
+            SLIPSTREAM_ONE_COPY
+            for (u32 k = 0; k < end;) {
+                const u32 next = k + team.from_lane(length, k);
+                if (next > end) break;
+                starts |= 1u << k;
+                k = next;
+            }
         }
-        team.sync(); // all lanes have read what the leader changes now
-        if (messages == 0) return 0;
-        if (team.leader()) {
-            s_.free_slots[g] = free_bits;
-            *s_.pool_free_count = top;
+        // `after` entries come first. Such a task may have to wait at the gate: it is the last one taken.
+        const u32 waiting = team.mask32([&](u32 k) {
+            const u32* const w = words + 16 * k;
+            return (starts >> k & 1) != 0 && header_at(w).entry_chunks() != 0 && (w[4] & abi::handle_bit) == 0
+                && abi::kind_of(w[4]) == abi::entry_kind::after;
+        });
+        if (waiting != 0) starts &= low_bits(lowest_bit(waiting) + 1);
+
+        // Then the places, in order: a window slot and pool blocks for each message, both from the top of their stacks. The blocks of
+        // those before are counted by the bits of their numbers; most tasks have one block or none.
+        const u32 slots_free = *s_.free_slot_count;
+        const u32 top = *s_.pool_free_count;
+        lane_values below;
+        const u32 ones = team.mask32([&](u32 k) { return (starts >> k & 1) != 0 && (blocks.at(0, k) & 1) != 0; });
+        const u32 large = team.mask32([&](u32 k) { return (starts >> k & 1) != 0 && blocks.at(0, k) > 1; });
+        team.each32([&](u32 k) { below.at(0, k) = popcount(ones & low_bits(k)); });
+        if (large != 0) {
+            SLIPSTREAM_ONE_COPY
+            for (u32 bit = 1; bit < plain_blocks_bits; ++bit) {
+                const u32 set = team.mask32([&](u32 k) { return (large >> k & 1) != 0 && (blocks.at(0, k) >> bit & 1) != 0; });
+                team.each32([&](u32 k) { below.at(0, k) += popcount(set & low_bits(k)) << bit; });
+            }
         }
+        const u32 all = starts;
+        starts = team.mask32([&](u32 k) {
+            return (all >> k & 1) != 0 && popcount(all & low_bits(k)) < slots_free && below.at(0, k) + blocks.at(0, k) <= top;
+        });
+        if (starts == 0) return 0;
+        const u32 messages = popcount(starts);
+        const u32 last = highest_bit(starts);
+        const u32 taken = last + team.from_lane(length, last);
+        const bool gated = (waiting >> last & 1) != 0;
+        team.each32([&](u32 k) {
+            if ((starts >> k & 1) == 0) return;
+            const u32 number = popcount(starts & low_bits(k));
+            s_.parts[number] = {abi::slot_chunks * k, s_.free_slots[slots_free - 1 - number], top - below.at(0, k)};
+            if (k != last) return;
+            *s_.free_slot_count = slots_free - messages;
+            *s_.pool_free_count = top - below.at(0, k) - blocks.at(0, k);
+        });
+        team.sync();
         const u64 first_number = rp.messages;
         rp.position += taken;
-        look_ahead(team, r, rp.position);
-        team.sync();
-        // Then the content. Entries of a chunk: one, or up to three handles; masks count those of the chunks before.
-        const u32 end = abi::slot_chunks * taken;
-        typename P::template lane_array<u32, 1> entries_in;
-        team.each32([&](u32 c) {
-            entries_in.at(0, c) = 0;
-            if (c >= end) return;
-            const message_part part = s_.parts[message_of(starts, c)];
-            const u32 rel = c - part.first_chunk;
-            const abi::message_header h = header_at(words + 4 * part.first_chunk);
-            if (rel == 0) {
-                const bool ordered = (h.flags & abi::flag_no_access) == 0;
-                const bool waits = gated && part.slot == slot;
-                describe(part.slot, r, first_number + message_of(starts, c), h, ordered || waits ? h.entries : 0);
-                chain_blocks(part.slot, part.top, blocks_for(h.entries));
-                if (!waits) decoded_.put_ahead(message_of(starts, c), part.slot);
-            } else if (rel <= h.entry_chunks()) {
-                const u32* const w = words + 4 * c;
-                const u32 handles = handles_in(w);
-                entries_in.at(0, c) = handles != 0 ? handles : abi::kind_of(w[0]) == abi::entry_kind::after ? entry_is_after : 1;
+
+        // Then the content.
+        team.each32([&](u32 k) {
+            if (k >= messages) return;
+            const message_part part = s_.parts[k];
+            const u32* const w = words + 4 * part.first_chunk;
+            const abi::message_header h = header_at(w);
+            const bool waits = gated && k + 1 == messages;
+            describe(part.slot, r, first_number + k, h, ordered(h) || waits ? h.entries : 0);
+            chain_blocks(part.slot, part.top, blocks_for(h.entries));
+            if (!waits) decoded_.put_ahead(k, part.slot);
+            if (!lone) return;
+            u32 entries = 0, afters = 0;
+            SLIPSTREAM_ONE_COPY
+            for (u32 c = 1; c < h.plain_chunks(); ++c) {
+                if (c > h.entry_chunks()) {
+                    take_scalars(h, part.slot, w + 4 * c, c - 1 - h.entry_chunks());
+                } else {
+                    const u32 in = entries_in(w + 4 * c);
+                    take_entries(team, h, part, w + 4 * c, in, entries, afters);
+                    entries += in & 3;
+                    afters += in == entry_is_after;
+                }
             }
         });
-        const u32 second = team.mask32([&](u32 c) { return (entries_in.at(0, c) & 3) > 1; });
-        const u32 third = team.mask32([&](u32 c) { return (entries_in.at(0, c) & 3) > 2; });
-        const u32 afters = team.mask32([&](u32 c) { return entries_in.at(0, c) == entry_is_after; });
-        SLIPSTREAM_ONE_COPY
-        for (u32 c = team.rank(); c < end; c += team.size()) {
-            const message_part part = s_.parts[message_of(starts, c)];
-            const abi::message_header h = header_at(words + 4 * part.first_chunk);
-            const u32 rel = c - part.first_chunk;
-            const u32* const w = words + 4 * c;
-            const abi::task_type& type = s_.types[h.type];
-            auto* const out = m_.records[part.slot].words;
-            if (rel > h.entry_chunks()) {
-                for (u32 i = 0; i < 3; ++i) {
-                    const u32 scalar = 3 * (rel - 1 - h.entry_chunks()) + i;
-                    if (scalar < h.scalars && scalar < type.scalars) P::set(out[type.scalar_offset[scalar]], w[i]);
-                }
-            } else if (rel != 0) {
-                const u32 own = ~((2u << part.first_chunk) - 1); // this message's entries begin behind its header
-                const u32 below = own & ((1u << c) - 1);
-                const u32 first = rel - 1 + popcount(second & below) + popcount(third & below);
-                const u32 after_count = popcount(afters & own & ((2u << (part.first_chunk + h.entry_chunks())) - 1));
-                const bool ordered = (h.flags & abi::flag_no_access) == 0;
-                const bool by_handles = (w[0] & abi::handle_bit) != 0;
-                SLIPSTREAM_ONE_COPY
-                for (u32 i = 0; i < (entries_in.at(0, c) & 3); ++i) {
-                    const raw_access a = by_handles ? by_handle(w[i] & abi::handle_index_mask, true) : raw_access{address_in(w), w[2], 0, 1, 0};
-                    const abi::access_entry entry = entries_in.at(0, c) == entry_is_after
-                        ? abi::access_entry::after(w[0] & 0xff, w[1] | static_cast<u64>(w[2]) << 32)
-                        : a.entry(abi::mode_of(w[by_handles ? i : 0]));
-                    const u32 e = first + i;
-                    if (e >= after_count) set_member(type, out, e - after_count, a);
-                    if (e < after_count || ordered) put_entry(team, pool_top(part.top, e / pool_block_entries), e, entry, by_handles);
-                }
-            }
-        }
+        if (!lone) take_chunks(team, words, starts, taken * abi::slot_chunks);
         team.sync();
         decoded_.advance(gated ? messages - 1 : messages);
         rp.messages += gated ? messages - 1 : messages;
         if (gated) {
-            rp.slot = slot;
+            rp.slot = s_.parts[messages - 1].slot;
             rp.stage = stage_gate;
         }
         return taken;
     }
 
+    /// The content of plain messages of several ring slots, a lane a chunk. `starts`: the slots they begin in; `end`: chunks.
+    SLIPSTREAM_BOTH void take_chunks(team_type& team, const u32* words, u32 starts, u32 end)
+    {
+        team.sync(); // pool blocks have their tags
+        // Entries of a chunk: one, or up to three handles; masks count those of the chunks before.
+        const auto part_of = [&](u32 c) { return s_.parts[popcount(starts & low_bits(c / abi::slot_chunks + 1)) - 1]; };
+        lane_values in;
+        team.each32([&](u32 c) {
+            in.at(0, c) = 0;
+            if (c >= end) return;
+            const u32 first = part_of(c).first_chunk;
+            if (c != first && c - first <= header_at(words + 4 * first).entry_chunks()) in.at(0, c) = entries_in(words + 4 * c);
+        });
+        const u32 second = team.mask32([&](u32 c) { return (in.at(0, c) & 3) > 1; });
+        const u32 third = team.mask32([&](u32 c) { return (in.at(0, c) & 3) > 2; });
+        const u32 afters = team.mask32([&](u32 c) { return in.at(0, c) == entry_is_after; });
+        team.each32([&](u32 c) {
+            if (c >= end) return;
+            const message_part part = part_of(c);
+            if (c == part.first_chunk) return;
+            const abi::message_header h = header_at(words + 4 * part.first_chunk);
+            const u32 rel = c - part.first_chunk - 1;
+            if (rel >= h.entry_chunks()) {
+                take_scalars(h, part.slot, words + 4 * c, rel - h.entry_chunks());
+            } else {
+                const u32 before = low_bits(c) & ~low_bits(part.first_chunk + 1); // this message's entries begin behind its header
+                take_entries(team, h, part, words + 4 * c, in.at(0, c), rel + popcount(second & before) + popcount(third & before),
+                             popcount(afters & before));
+            }
+        });
+    }
+
+    SLIPSTREAM_BOTH static bool ordered(const abi::message_header& h) { return (h.flags & abi::flag_no_access) == 0; }
+
+    /// Stores the scalars of a plain message's chunk, the first of which is number 3 * `chunk`.
+    SLIPSTREAM_BOTH void take_scalars(const abi::message_header& h, u32 slot, const u32* w, u32 chunk)
+    {
+        const abi::task_type& type = s_.types[h.type];
+        for (u32 i = 0; i < 3; ++i) {
+            const u32 scalar = 3 * chunk + i;
+            if (scalar < h.scalars && scalar < type.scalars) P::set(m_.records[slot].words[type.scalar_offset[scalar]], w[i]);
+        }
+    }
+
+    /// Stores the entries of a plain message's chunk: `in` is what entries_in() says of it, `entries` and `afters` come before.
+    SLIPSTREAM_BOTH void take_entries(team_type& team, const abi::message_header& h, const message_part& part, const u32* w, u32 in, u32 entries,
+                                      u32 afters)
+    {
+        if (in == entry_is_after) {
+            put_entry(team, pool_top(part.top, entries / pool_block_entries), entries,
+                      abi::access_entry::after(w[0] & 0xff, w[1] | static_cast<u64>(w[2]) << 32), false);
+            return;
+        }
+        const bool by_handles = (w[0] & abi::handle_bit) != 0;
+        const abi::task_type& type = s_.types[h.type];
+        abi::handle_entry next{};
+        if (by_handles) next = m_.handle_cache[w[0] & abi::handle_index_mask];
+        SLIPSTREAM_ONE_COPY
+        for (u32 i = 0; i < in; ++i) {
+            raw_access a{address_in(w), w[2], 0, 1, 0};
+            if (by_handles) {
+                const abi::handle_entry cached = next;
+                // Asked for before this one is stored: an L2 round trip less for each.
+                if (i + 1 < in) next = m_.handle_cache[w[i + 1] & abi::handle_index_mask];
+                a = by_handle(w[i] & abi::handle_index_mask, cached, true);
+            }
+            set_member(type, m_.records[part.slot].words, entries + i - afters, a);
+            if (ordered(h))
+                put_entry(team, pool_top(part.top, (entries + i) / pool_block_entries), entries + i,
+                          a.entry(abi::mode_of(w[by_handles ? i : 0])), by_handles);
+        }
+    }
+
     static constexpr u32 entry_is_after = 1 | 4;
 
-    SLIPSTREAM_BOTH static u32 message_of(u32 starts, u32 c) { return popcount(starts & ((2u << c) - 1)) - 1; }
-
-    SLIPSTREAM_BOTH static u32 handles_in(const u32* w)
+    /// Of a plain message's chunk of entries: how many, or entry_is_after.
+    SLIPSTREAM_BOTH static u32 entries_in(const u32* w)
     {
-        return !(w[0] & abi::handle_bit) ? 0 : !(w[1] & abi::handle_bit) ? 1 : !(w[2] & abi::handle_bit) ? 2 : 3;
+        if ((w[0] & abi::handle_bit) == 0) return abi::kind_of(w[0]) == abi::entry_kind::after ? entry_is_after : 1;
+        return !(w[1] & abi::handle_bit) ? 1 : !(w[2] & abi::handle_bit) ? 2 : 3;
     }
 
     /// Stores an entry that is number `e` of its task, and tags its block.
@@ -422,14 +602,14 @@ private:
 
     SLIPSTREAM_BOTH bool begin(team_type& team, ring_progress& rp, u32 r, const abi::message_header& h)
     {
-        const u32 g = group_with_free(team);
+        const u32 free = *s_.free_slot_count;
         const u32 blocks = blocks_for(h.entries);
         const u32 top = *s_.pool_free_count;
-        if (g == no_slot || top < blocks) return false;
-        const u32 slot = 32 * g + lowest_bit(s_.free_slots[g]);
+        if (free == 0 || top < blocks) return false;
+        const u32 slot = s_.free_slots[free - 1];
         team.sync(); // all lanes have read what the leader changes now
         if (team.leader()) {
-            s_.free_slots[g] &= s_.free_slots[g] - 1;
+            *s_.free_slot_count = free - 1;
             *s_.pool_free_count = top - blocks;
             chain_blocks(slot, top, blocks);
             describe(slot, r, rp.messages, h, h.entries);
@@ -446,31 +626,30 @@ private:
         return true;
     }
 
-    /// Moves freed slots out of the free queue and their pool blocks back onto the stack.
+    /// Moves freed slots out of the free queue and their pool blocks back onto the stacks, a lane a slot.
     SLIPSTREAM_BOTH void reclaim(team_type& team)
     {
         const u32 came_back = free_.available(team);
-        for (u32 count = came_back; count != 0; --count) {
-            const u32 slot = free_.pop();
+        if (came_back == 0) return;
+        const u32 free = *s_.free_slot_count;
+        SLIPSTREAM_ONE_COPY
+        for (u32 k = team.rank(); k < came_back; k += team.size()) {
+            const u32 slot = free_.peek(k);
+            s_.free_slots[free + k] = slot;
             u32 block = P::get(s_.first_block[slot]);
-            u32 top = *s_.pool_free_count;
-            team.sync();
-            while (block != no_block) {
+            P::set(s_.first_block[slot], no_block);
+            SLIPSTREAM_ONE_COPY
+            while (block != no_block) { // most have one or none; in which order they come to lie on the stack is all the same
                 const u32 next = P::get(s_.pool_next[block]);
-                if (team.leader()) s_.pool_free[top] = block;
-                ++top;
+                s_.pool_free[team.add(*s_.pool_free_count, 1)] = block;
                 block = next;
             }
-            team.sync();
-            if (team.leader()) {
-                *s_.pool_free_count = top;
-                s_.free_slots[slot / 32] |= 1u << slot % 32;
-                P::set(s_.first_block[slot], no_block);
-            }
-            team.sync();
         }
-        free_.release(team);
-        if (came_back != 0 && logs()) log_sample(team, control_sample::no_ring, 0);
+        free_.skip(came_back);
+        free_.release(team); // all lanes are done
+        if (team.leader()) *s_.free_slot_count = free + came_back;
+        team.sync();
+        if (logs()) log_sample(team, control_sample::no_ring, 0);
     }
 
     SLIPSTREAM_BOTH bool logs() const { return m_.n.sample_capacity != 0; }
@@ -478,24 +657,9 @@ private:
     /// For a flight log; beyond its capacity only the count goes on.
     SLIPSTREAM_BOTH void log_sample(team_type& team, u32 ring, u64 taken)
     {
-        u32 free = 0;
-        SLIPSTREAM_ONE_COPY
-        for (u32 g = team.rank(); g < m_.n.groups(); g += team.size()) free += popcount(s_.free_slots[g]);
-        free = team.reduce_add(free);
         if (!team.leader()) return;
         const u64 at = s_.bus[samples_told]++;
-        if (at < m_.n.sample_capacity) m_.control_log[at] = {P::clock_ns(), taken, ring, m_.n.window_used - free};
-    }
-
-    /// The lowest group with a free window slot, or no_slot.
-    SLIPSTREAM_BOTH u32 group_with_free(team_type& team)
-    {
-        SLIPSTREAM_ONE_COPY
-        for (u32 first = 0; first < m_.n.groups(); first += 32) {
-            const u32 any = team.mask32([&](u32 k) { return first + k < m_.n.groups() && s_.free_slots[first + k] != 0; });
-            if (any != 0) return first + lowest_bit(any);
-        }
-        return no_slot;
+        if (at < m_.n.sample_capacity) m_.control_log[at] = {P::clock_ns(), taken, ring, m_.n.window_used - *s_.free_slot_count};
     }
 
     SLIPSTREAM_BOTH void take_chunk(team_type& team, ring_progress& rp, const u32* w)
@@ -547,7 +711,8 @@ private:
 
     SLIPSTREAM_BOTH void take_handle(team_type& team, ring_progress& rp, u32 w)
     {
-        take_access(team, rp, abi::mode_of(w), by_handle(w & abi::handle_index_mask, team.leader()));
+        const u32 index = w & abi::handle_index_mask;
+        take_access(team, rp, abi::mode_of(w), by_handle(index, m_.handle_cache[index], team.leader()));
     }
 
     /// A declared access, before it is packed.
@@ -564,11 +729,10 @@ private:
         }
     };
 
-    /// A registered handle. Handles never change, so the device keeps those it has met and reads the host's table (a PCIe
-    /// round trip) once for each. Lanes that meet at one handle write the same. `counts`: the lane is the one that counts the read.
-    SLIPSTREAM_BOTH raw_access by_handle(u32 index, bool counts)
+    /// A registered handle. Handles never change, so the device keeps those it has met (`h`: what it has there) and reads the host's
+    /// table (a PCIe round trip) once for each. Lanes that meet at one handle write the same. `counts`: the lane counts the read.
+    SLIPSTREAM_BOTH raw_access by_handle(u32 index, abi::handle_entry h, bool counts)
     {
-        abi::handle_entry h = m_.handle_cache[index];
         if (h.address == 0) {
             // The host wrote the entry before it published the message.
             P::fence(edge::A0_ring_fence, order::acquire, scope::system);
@@ -663,13 +827,22 @@ private:
     queue_consumer<P, u32, edge::A2_slot_freed, edge::R2_slot_taken> free_;
     queue_producer<P, u32, edge::R3_decoded, edge::A3_taken> decoded_;
     bool starved_ = false; ///< a message waits for a window slot or pool blocks
-    // Loads sent off early: chunks of ahead_ring_ from ahead_position_ on.
-    typename P::template lane_array<abi::chunk, 1> ahead_;
-    u64 ahead_position_ = 0;
-    u32 ahead_ring_ = no_ring;
+    bool unseen_ = false;  ///< some ring was not looked at in this step
+    bool again_ = false;   ///< some ring was looked at too briefly or too early to tell whether it holds a whole message
+    bool contended_ = false; ///< a ring that is not read ahead brings more than it was asked for
+    bool cut_ = false;       ///< the slots polled last end within a message
+    bool kept_cut_ = false;  ///< likewise those kept
+    u32 reach_ = glance_slots; ///< slots a look at all rings asks each for
     u32 turns_ = 0;
     u32 turn_ = 0; ///< the ring that is polled first
-    u64 looks_; ///< see ring_looks; 64 bits: it counts on while nothing comes
+    // The ring that is read ahead.
+    u32 ahead_ring_ = no_ring;
+    u32 ahead_reach_ = 0; ///< slots the next look asks for
+    u32 ahead_slots_ = 0; ///< asked for by the look on its way, which begins at kept_end_; 0: none is
+    typename P::template lane_array<abi::chunk, ahead_loads> ahead_; ///< what it brings
+    u64 kept_end_ = 0; ///< position behind the last slot kept
+    u64 kept_at_ = 0;  ///< position of the slot at kept + staged_words
+    u64 looked_; ///< see ring_chunks_looked; 64 bits: it counts on while nothing comes
 };
 
 } // namespace slipstream::device

@@ -27,7 +27,7 @@
 // EDGES   see device/edge.hpp; each operation names its own.
 //
 // Fast-memory budget, by control_state::measure (4 rings, 131 workers, 5 task types): G = W/32 groups; successors 4 W G, pool
-// books 12 a block of four accesses, what staged tasks wait for 48 W, bus counts 88, the rest about 80 W. Accesses: 64 a block, as many blocks as
+// books 12 a block of four accesses, what staged tasks wait for 48 W, ring slots in hand 4.6 K, bus counts 88, the rest about 84 W. Accesses: 64 a block, as many blocks as
 // find room in the 224 K of an SM; the others lie in device memory (sizes::pool_near_blocks).
 //   W                 32      64      256     512     1024
 //   near, bytes       27 K    32 K    67 K    129 K   171 K and its successors in device memory (128 K)
@@ -51,8 +51,11 @@ inline constexpr u32 index_classes = 36; ///< see access_index
 inline constexpr u32 rings_max = 16;
 inline constexpr u32 cuda_workers_per_sm_step = 160; ///< the kernel for n workers an SM has room for n times as many
 inline constexpr u32 mailbox_depth = 2;
-inline constexpr u32 staged_slots = abi::message_plain_slots; ///< ring slots fetched at a time: one chunk a lane of a warp
+inline constexpr u32 staged_slots = abi::message_plain_slots; ///< ring slots of each ring fetched at a time at most: a chunk a lane of a warp
 inline constexpr u32 staged_rings = 4; ///< rings fetched in one go
+inline constexpr u32 glance_slots = 2; ///< of each ring, while none is known to hold more
+inline constexpr u32 ahead_slots = 32; ///< of the busy ring, at most: what a bus round trip must bring for 25 M tasks/s
+inline constexpr u32 batch_messages = 32; ///< plain messages given places together
 inline constexpr u32 waits_max = 3;       ///< tasks that a staged one may wait for
 inline constexpr u32 admitted_max = 32; ///< tasks between admission and linker
 inline constexpr u32 completion_span = 65536; ///< submissions a ring may be ahead of its low-water mark
@@ -208,11 +211,8 @@ struct sizes {
     u32 lone_workers; ///< 1: a worker has its SM to itself and may poll with acquire loads (they empty the SM's L1)
 
     SLIPSTREAM_BOTH u32 groups() const { return window / 32; }
-    /// Chunks of one ring that ingest loads at a time.
-    SLIPSTREAM_BOTH u32 look_chunks() const { return (ring_slots < staged_slots ? ring_slots : staged_slots) * abi::slot_chunks; }
     /// Of each of the two tables of the access index; a power of two.
     SLIPSTREAM_BOTH u32 index_buckets() const { return power_of_two(window < index_buckets_max ? window : index_buckets_max); }
-    u32 look_bytes() const { return look_chunks() * static_cast<u32>(sizeof(abi::chunk)); }
     SLIPSTREAM_BOTH u32 pool_words() const { return pool_blocks / pool_word_blocks; }
     SLIPSTREAM_BOTH bool successors_near() const { return window <= successors_near_max; }
     SLIPSTREAM_BOTH u32 worker_groups() const { return (workers + 31) / 32; }
@@ -230,7 +230,7 @@ struct sizes {
 /// names. A role counts in its registers and in fast memory, and shows the host a copy in pinned memory when it ends.
 enum bus_count : u32 {
     // ingest
-    ring_looks,        ///< loads of the next chunks of one ring, sizes::look_bytes each, whether anything had come or not
+    ring_chunks_looked, ///< loads of chunks of the rings, whether they had come or not
     ring_slots_taken,  ///< slots, the part of it that brought something
     handles_read,      ///< entries of the handle table
     stream_words_read, ///< join words, while a gate waits for a stream
@@ -437,10 +437,10 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
 
 // The control block's own memory as a list: field, type, where it lies, how many. One list makes the offsets (host) and the
 // pointers (device). `near` is fast memory, `far` device memory.
-//   ingest alone     progress, incoming, fetched, halves, parts, pool_free, pool_free_count, free_slots, types
+//   ingest alone     progress, incoming, kept, fetched, halves, parts, pool_free, pool_free_count, free_slots, free_slot_count, types
 //   ingest fills while a slot is filling; the roles behind it read once it is decoded   pool_next .. first_block
 //   admission alone  live, index, exposed, orders; it fills a row of predecessors before it hands the task on
-//   notifier alone   notices, low_water
+//   notifier alone   notices, flips, low_water
 //   linker alone     arriving .. targets
 //   linker fills before a task is ready; the scheduler reads   waits
 //   scheduler alone  dealt and all that follow (ingest sets dealt and outstanding while a slot is filling)
@@ -475,12 +475,14 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(schedule_phase, word<u32>, near, 1)  /* scheduler -> notifier */                                                  \
     X(progress, ring_progress, near, s.rings)                                                                           \
     X(incoming, u32, near, staged_rings * staged_slots * 16) /* ring slots of the poll in hand */                         \
+    X(kept, u32, near, (staged_slots + ahead_slots) * 16)  /* of the busy ring: see ingest */                           \
     X(fetched, u32, near, staged_rings)                    /* complete slots of each */                                 \
     X(halves, u32, near, 3 * s.rings)                      /* first chunk of a two-chunk entry */                       \
-    X(parts, message_part, near, staged_slots)             /* the plain messages in hand */                             \
+    X(parts, message_part, near, batch_messages)           /* the plain messages in hand */                             \
     X(pool_free, u32, near, s.pool_blocks)                 /* stack of free pool blocks, the lowest on top at first */  \
     X(pool_free_count, u32, near, 1)                                                                                    \
-    X(free_slots, u32, near, s.groups()) /* a bit a slot; the lowest is taken first */                                  \
+    X(free_slots, u32, near, s.window)   /* stack of free window slots, likewise */                                     \
+    X(free_slot_count, u32, near, 1)                                                                                    \
     X(types, abi::task_type, near, s.types)                                                                             \
     X(pool_next, cell<u32>, near, s.pool_blocks)    /* block index or no_block */                                       \
     X(pool_tags, cell<u32>, near, s.pool_blocks)    /* see pool_tag */                                                  \
@@ -496,7 +498,8 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(index_live, u32, near, index_classes) /* live accesses of each class */                                           \
     X(exposed, u32, near, s.groups())    /* a bit a slot: admitted, not finished, not hidden by a whole-memory task */  \
     X(orders, u32, near, 4)              /* to the crew's other teams: slot or leave, words of live in use, row; tasks that wait */ \
-    X(notices, retired_entry, near, notices_max) /* the batch in hand */                                                \
+    X(notices, retired_entry, near, notices_max) /* of the batch in hand: those that have an outcome to look at */        \
+    X(flips, u32, near, notices_max)     /* bits of a word of completion bits that the batch completes; 0 between batches */ \
     X(low_water, u64, near, s.rings)                                                                                    \
     X(arriving, u32, near, s.groups())   /* a bit a slot: being linked, with others */                                  \
     X(in_flight, u32, near, s.groups())  /* a bit a slot: linked, not complete */                                       \

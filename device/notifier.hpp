@@ -2,10 +2,12 @@
 //
 // A submission's completion is one bit in its ring's map of completion_span bits, beside a low-water mark below which all
 // submissions are retired. Bits are never cleared: each lap of the map completes by the opposite value, so the word has one
-// writer and one meaning. The submitter stays less than a span ahead of the low-water mark.
+// writer and one meaning, and completing flips. The submitter stays less than a span ahead of the low-water mark.
 //
-// Releases to the host are batched: one system-scope fence for all entries of a round, then relaxed stores.
+// Releases to the host are batched: one system-scope fence for all entries of a round, then relaxed stores. Entries have a lane each.
 //
+// COST    of a round of up to 32 entries: the fence, under which the words' old values arrive from device memory (the L2), then one more
+//         trip there for the low-water marks of all rings together; 8 loads of fast memory one behind the other. No loop over entries.
 // OWNERS  this role alone writes complete bits, low_water, heartbeat, stop, request.
 // EDGES   A6 (retired slot) -> R11 (the slot goes on to admission, nothing of it is read any more)
 //         A6 -> R7_fence (acq_rel, system) -> R7_complete, R7_low_water (relaxed behind the fence)
@@ -51,82 +53,81 @@ public:
     }
 
 private:
+    using lane_values = typename P::template lane_array<u32, 1>;
+
     SLIPSTREAM_BOTH bool publish(team_type& team)
     {
         const u32 available = retired_.available(team);
         if (available == 0) return false;
         const u32 count = available < notices_max ? available : notices_max;
-        take(team, count);
-        u32 rings = 0;
-        report_failures(team, count);
-        if (team.leader()) P::fence(edge::R7_complete_fence, order::acq_rel, scope::system);
+        lane_values place; // of the submission's bit in the maps of all rings
+        const u32 failed = take(team, count, place);
+        if (failed != 0) report_failures(team, failed);
+        // Neighbouring submissions share a word: the lane of the first one in it stores it. Completing flips a bit, see above.
+        lane_values first, word;
+        team.match32(low_bits(count), [&](u32 k) { return place.at(0, k) / 32; }, first);
+        team.each32([&](u32 k) {
+            if (k >= count) return;
+            if (first.at(0, k) == k) word.at(0, k) = m_.complete_mirror[place.at(0, k) / 32]; // arrives while the fence takes its time
+            team.set_bits(s_.flips[first.at(0, k)], 1u << place.at(0, k) % 32);
+        });
+        P::fence(edge::R7_complete_fence, order::acq_rel, scope::system); // by every lane: each may store
         team.sync();
-        // Neighbouring submissions share a word: it is changed in a register and stored when the run ends.
-        u32 open = ~0u;
-        u32 word = 0;
-        const auto close = [&] {
-            if (open == ~0u || !team.leader()) return;
-            m_.complete_mirror[open] = word;
-            P::store(edge::R7_complete, m_.complete_bits[open], word, order::relaxed, scope::system);
-            ++s_.bus[completion_words_told];
-        };
-        SLIPSTREAM_ONE_COPY
-        for (u32 i = 0; i < count; ++i) {
-            const retired_entry entry = s_.notices[i];
-            const u32 ring = static_cast<u32>(entry.ring);
-            rings |= 1u << ring;
-            const u32 at = static_cast<u32>(entry.position % completion_span);
-            const u32 index = ring * completion_words + at / 32;
-            if (index != open) {
-                close();
-                open = index;
-                word = m_.complete_mirror[index];
-            }
-            const u32 bit = 1u << at % 32;
-            word = complete_value(entry.position) ? word | bit : word & ~bit;
+        const u32 told = team.mask32([&](u32 k) {
+            if (k >= count || first.at(0, k) != k) return false;
+            const u32 index = place.at(0, k) / 32;
+            const u32 value = word.at(0, k) ^ s_.flips[k];
+            s_.flips[k] = 0;
+            m_.complete_mirror[index] = value;
+            P::store(edge::R7_complete, m_.complete_bits[index], value, order::relaxed, scope::system);
+            return true;
+        });
+        const u32 moved = team.mask32([&](u32 r) { return r < m_.n.rings && advance(r); });
+        if (team.leader()) {
+            s_.bus[completion_words_told] += popcount(told);
+            s_.bus[low_water_told] += popcount(moved);
         }
-        close();
-        team.sync();
-        SLIPSTREAM_ONE_COPY
-        for (u32 bits = rings; bits; bits &= bits - 1) advance(team, lowest_bit(bits));
         return true;
     }
 
-    /// Notes what the host is to be told of the next `count` retired tasks, and gives their slots on to admission.
-    SLIPSTREAM_BOTH void take(team_type& team, u32 count)
+    /// Notes what the host is to be told of the next `count` retired tasks, and gives their slots on to admission. Returns those that
+    /// have failed.
+    SLIPSTREAM_BOTH u32 take(team_type& team, u32 count, lane_values& place)
     {
-        team.each32([&](u32 k) {
-            if (k >= count) return;
+        const u32 failed = team.mask32([&](u32 k) {
+            if (k >= count) return false;
             const u32 entry = retired_.peek(k);
             const u32 slot = entry & ~retired_look;
             const u64 id = P::get(s_.task_id[slot]);
-            const task_outcome outcome = (entry & retired_look) != 0 ? s_.poison_outcomes[slot] : task_outcome{0, 0};
-            s_.notices[k] = {id & ((u64{1} << 56) - 1), id >> 56, outcome.status, outcome.failure};
             finished_.put_ahead(k, slot);
+            place.at(0, k) = static_cast<u32>(id >> 56) * completion_span + static_cast<u32>(id) % completion_span;
+            if ((entry & retired_look) == 0) return false;
+            const task_outcome outcome = s_.poison_outcomes[slot];
+            s_.notices[k] = {id & ((u64{1} << 56) - 1), id >> 56, outcome.status, outcome.failure};
+            return outcome.failure != 0;
         });
         retired_.skip(count);
         retired_.release(team);
         finished_.advance(count); // never full: it has room for every slot
         finished_.publish(team);
-        team.sync();
+        return failed;
     }
 
     /// Failure records go out before the fence, so that a host that sees a task complete also sees how.
-    SLIPSTREAM_BOTH void report_failures(team_type& team, u32 count)
+    SLIPSTREAM_BOTH void report_failures(team_type& team, u32 failed)
     {
-        if (!team.leader()) return;
         SLIPSTREAM_ONE_COPY
-        for (u32 i = 0; i < count; ++i) {
-            const retired_entry entry = s_.notices[i];
-            if (entry.failure == 0) continue;
+        for (; failed != 0 && team.leader(); failed &= failed - 1) {
+            const retired_entry entry = s_.notices[lowest_bit(failed)];
             const u32 n = entry.failure & ~outcome_cancelled;
-            if (!room_for_failure(n)) return; // aborted: nothing is kept
+            if (!room_for_failure(n)) break; // aborted: nothing is kept
             P::store(edge::R7_failure, m_.page->failures[(n - 1) % failures_kept],
                      failure_record{entry.position, static_cast<u32>(entry.ring), entry.status, n,
                                     (entry.failure & outcome_cancelled) != 0}.encode(),
                      order::relaxed, scope::system);
             ++s_.bus[failures_told];
         }
+        team.sync();
     }
 
     /// Waits until the host has read what lies in the place of record n: a failed task must never look complete. The host's
@@ -145,31 +146,32 @@ private:
         return true;
     }
 
-    /// Moves a ring's low-water mark over everything complete.
-    SLIPSTREAM_BOTH void advance(team_type& team, u32 r)
+    /// Moves ring r's low-water mark over everything complete; true when it moved. One lane: rings move side by side.
+    SLIPSTREAM_BOTH bool advance(u32 r)
     {
         const u64 before = s_.low_water[r];
-        u64 mark = before;
         const u32* const mirror = m_.complete_mirror + r * completion_words;
+        u64 mark = before;
+        u32 index = static_cast<u32>(mark % completion_span) / 32;
+        u32 word = mirror[index];
+        SLIPSTREAM_ONE_COPY
         for (;;) {
-            const u32 at = static_cast<u32>(mark % completion_span);
+            index = (index + 1) % completion_words;
+            const u32 next = mirror[index]; // asked for with the one before: a round often ends in the next word
+            const u32 at = static_cast<u32>(mark % 32);
             // Bits that are complete in this lap, from `at` on, as a run of ones from bit 0.
-            const u32 word = complete_value(mark) ? mirror[at / 32] : ~mirror[at / 32];
-            const u32 run = word >> at % 32;
+            const u32 run = (complete_value(mark) ? word : ~word) >> at;
             const u32 ones = run == ~0u ? 32 : lowest_bit(~run);
-            const u32 room = 32 - at % 32;
+            const u32 room = 32 - at;
             mark += ones < room ? ones : room;
             if (ones < room) break;
             if (mark - before >= completion_span) break; // cannot happen: the submitter stays within the span
+            word = next;
         }
-        if (mark == before) return;
-        team.sync();
-        if (team.leader()) {
-            s_.low_water[r] = mark;
-            P::store(edge::R7_low_water, m_.ring_pages[r].low_water, mark, order::relaxed, scope::system);
-            ++s_.bus[low_water_told];
-        }
-        team.sync();
+        if (mark == before) return false;
+        s_.low_water[r] = mark;
+        P::store(edge::R7_low_water, m_.ring_pages[r].low_water, mark, order::relaxed, scope::system);
+        return true;
     }
 
     /// Commands from the host, the residency limit, the heartbeat.

@@ -28,6 +28,7 @@
 //   mask32(pred)            bit k = pred(k), k = 0..31, the same mask on every lane; a collective, implies sync()
 //   masks32<N>(load, pred)  N such masks, of pred(n, k, load(n, k)), with all loads issued before the first is looked at
 //   each_hit(mask, pred, hit)  hit(j, k) for each j in mask and k = 0..31 with pred(j, k); lanes do their own hits, implies sync()
+//   match32(mask, key, first)  first.at(0, k): the lowest item in mask with the key of item k, for each k in mask; implies sync()
 //   broadcast(value)        the leader's value on every lane; from_lane(array, k): item k of a lane_array<u32, 1>
 //   alike(array)            each item of a lane_array<u32, 1> becomes the mask of the items that were equal to it
 //   any(pred), reduce_min(value), reduce_add(value)
@@ -66,5 +67,18 @@ SLIPSTREAM_BOTH u32 lowest_bit(u32 mask)
     return static_cast<u32>(__builtin_ctz(mask));
 #endif
 }
+
+/// Index of the highest set bit; mask must not be 0.
+SLIPSTREAM_BOTH u32 highest_bit(u32 mask)
+{
+#if defined(__CUDA_ARCH__)
+    return 31 - static_cast<u32>(__clz(static_cast<int>(mask)));
+#else
+    return 31 - static_cast<u32>(__builtin_clz(mask));
+#endif
+}
+
+/// The lowest `count` bits; count is at most 32.
+SLIPSTREAM_BOTH u32 low_bits(u32 count) { return count < 32 ? (1u << count) - 1 : ~0u; }
 
 } // namespace slipstream::device

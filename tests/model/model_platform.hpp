@@ -176,6 +176,17 @@ struct model_platform {
                 values.at(0, k) = masks[k];
             }
         }
+        template <class Key, class Array> static void match32(u32 mask, Key key, Array& first)
+        {
+            u32 keys[32];
+            for (u32 rest = mask; rest != 0; rest &= rest - 1) {
+                const u32 k = device::lowest_bit(rest);
+                keys[k] = reduce("match32", k % size() == rank() ? static_cast<u32>(key(k)) : 0u, [](u32 a, u32 b) { return a | b; });
+                u32 other = device::lowest_bit(mask);
+                while (keys[other] != keys[k]) other = device::lowest_bit(mask & (~u32{1} << other));
+                if (k % size() == rank()) first.at(0, k) = other;
+            }
+        }
         // Plain: fibers change places at atomics and collectives only.
         static u32 add(u32& word, u32 value) { return std::exchange(word, word + value); }
         static void set_bits(u32& word, u32 bits) { word |= bits; }

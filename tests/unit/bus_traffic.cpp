@@ -132,7 +132,7 @@ TEST_CASE("the traffic may be read only while the kernel is away", "[api][bus]")
     });
 }
 
-TEST_CASE("ingest counts each look at a ring, whether anything has come or not", "[device][bus]")
+TEST_CASE("ingest counts each chunk that it looks at, whether it has come or not", "[device][bus]")
 {
     for (const u32 rings : {1u, 3u, 6u}) {
         INFO(rings << " rings");
@@ -145,9 +145,13 @@ TEST_CASE("ingest counts each look at a ring, whether anything has come or not",
             REQUIRE(writer.put(abi::message_header{1, 0, abi::flag_no_access, 0, 0, 1}.encode(), never));
             REQUIRE(writer.finish(never));
         }
-        REQUIRE(ingest.step(e.team)); // looks at all rings, takes three messages, looks ahead in their ring
+        REQUIRE(ingest.step(e.team)); // a glance at all rings brings two messages: that ring is read ahead from now on
         ingest.save(e.team);
-        CHECK(count(e, device::ring_looks) == 6 * rings + 1);
+        CHECK(count(e, device::ring_chunks_looked) == 6 * rings * device::glance_slots * abi::slot_chunks);
+        CHECK(count(e, device::ring_slots_taken) == 2);
+        REQUIRE(ingest.step(e.team)); // a look twice as long brings the third
+        ingest.save(e.team);
+        CHECK(count(e, device::ring_chunks_looked) == (6 * rings * device::glance_slots + 2 * device::glance_slots) * abi::slot_chunks);
         CHECK(count(e, device::ring_slots_taken) == 3);
         CHECK(count(e, device::handles_read) == 0);
     }
