@@ -91,8 +91,9 @@ struct point_task {
         const u32 number = timestep * graph.width + point;
 
         const u32 iterations = header->iterations, come_to = header->chains_come_to;
+        const u32 candidates = graph.candidates(timestep);
         u64 sum = 0;
-        for (u32 i = block.rank(); i < graph.candidates(timestep); i += block.size()) {
+        for (u32 i = block.rank(); i < candidates; i += block.size()) {
             const u32 from = graph.candidate(timestep, point, i);
             if (from == task_graph::no_point) continue;
             const point_output input = outputs[static_cast<u64>((timestep - 1) % buffers) * graph.width + from];

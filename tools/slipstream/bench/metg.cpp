@@ -17,6 +17,7 @@ constexpr double shortest_us = 0.5;
 constexpr double longest_us_cuda = 16384; // 95 % of the peak with 800 us of overhead a task
 constexpr double longest_us_host = 1024;  // enough to see that it works
 constexpr double enough = 0.97;           // an engine that has reached this share of the peak has nothing more to show
+constexpr double run_longest_us = 2e6;    // no longer tasks after such a run: of dom, whose shape keeps everybody from the peak
 constexpr u32 repeats_min = 3;
 constexpr double time_share = 0.25; // of --seconds, at each length of each engine
 constexpr u32 solo_waves = 32;      // blocks a place
@@ -43,8 +44,8 @@ struct contestant {
 
 class contest {
 public:
-    contest(const bench_setup& s, const metg_result& r, task_bench& work, const std::vector<std::string>& names)
-        : setup_(s), result_(r), work_(work), highest_rate_(r.peak.solo_rate)
+    contest(const bench_setup& s, const metg_peak& peak, task_bench& work, const std::vector<std::string>& names)
+        : setup_(s), work_(work), highest_rate_(peak.solo_rate)
     {
         graph_.plan = work.plan();
         graph_.tasks = work.points();
@@ -106,9 +107,12 @@ private:
             work_.reset();
             c.wall_us.push_back(c.engine->run(work_.program()).makespan_us);
             if (const workloads::verdict v = work_.verify(); !v.verified) trouble(curve, v.detail);
-        } catch (const device_error& e) { // nobody can go on
+        } catch (const device_error& e) {
             trouble(curve, e.what());
-            for (contestant& other : contestants_) other.engine.reset();
+            for (std::size_t k = 0; k < contestants_.size(); ++k) {
+                if (contestants_[k].engine && k != i) trouble(graph_.curves[k], "not measured to the end: the device was lost");
+                contestants_[k].engine.reset();
+            }
         } catch (const error& e) {
             trouble(curve, e.what());
             c.engine.reset();
@@ -123,11 +127,10 @@ private:
         graph_.curves[i].points.push_back(p);
         const double rate = static_cast<double>(graph_.tasks) * iterations / p.wall_us.median;
         highest_rate_ = std::max(highest_rate_, rate);
-        if (rate >= enough * highest_rate_ || !p.verified) c.engine.reset();
+        if (rate >= enough * highest_rate_ || p.wall_us.median >= run_longest_us || !p.verified) c.engine.reset();
     }
 
     const bench_setup& setup_;
-    const metg_result& result_;
     task_bench& work_;
     double highest_rate_;
     metg_graph graph_;
@@ -237,7 +240,7 @@ metg_result measure_metg(const bench_setup& s, const metg_request& wanted)
                                                       {"buffers", std::to_string(wanted.buffers)},
                                                       {"work_us", "0"}},
                                                      1, s.lose_a_task);
-        contest all(s, r, *work, wanted.engines);
+        contest all(s, r.peak, *work, wanted.engines);
         u32 before = 0;
         double done = static_cast<double>(i) * lengths;
         for (double us = shortest_us; us <= r.longest_us && !all.over(); us *= 2) {
