@@ -1,4 +1,5 @@
 """slipstream bench on the host device: every benchmark verifies, its JSON has its parts, bad usage is refused."""
+import math
 import os
 import cli_harness
 from cli_harness import CliTest
@@ -73,6 +74,81 @@ class Bench(CliTest):
         done = self.run_cli("bench", "echo", *SMALL, "--json", self.path("echo.json"))
         self.assertIn("submit to seen complete", done.stdout)
         self.assertTrue(os.path.getsize(self.path("echo.json")) > 0)
+
+
+class Metg(CliTest):
+    TINY = ("bench", "metg", "--device", "host", "--tasks", 32, "--repeat", 2, "--seconds", 0.1)
+
+    def check_interpolation(self, value, points, level):
+        """METG as the README says it, of the points of the JSON, whose efficiencies are rounded to four digits."""
+        if any(abs(point["efficiency"] - level) < 2e-4 for point in points):
+            return
+        first = len(points)
+        while first > 0 and points[first - 1]["efficiency"] > level:
+            first -= 1
+        if first == len(points):
+            self.assertEqual(value, {"outcome": "not reached"})
+        elif first == 0:
+            self.assertEqual(value, {"outcome": "at most", "us": points[0]["granularity_us"]})
+        else:
+            self.assertEqual(value["outcome"], "reached")
+            low, high = points[first - 1], points[first]
+            share = (level - low["efficiency"]) / (high["efficiency"] - low["efficiency"])
+            us = math.exp(math.log(low["granularity_us"]) * (1 - share) + math.log(high["granularity_us"]) * share)
+            ends = sorted((low["granularity_us"], high["granularity_us"]))
+            self.assertTrue(0.999 * ends[0] <= value["us"] <= 1.001 * ends[1], value)
+            if high["efficiency"] - low["efficiency"] > 0.05:
+                self.assertAlmostEqual(value["us"] / us, 1, delta=0.01)
+
+    def test_curves_verify_and_metg_lies_between_its_points(self):
+        result, done = self.json_of(*self.TINY, "--engines", "all")
+        metg = result["metg"]
+        self.assertIs(metg["peak"]["verified"], True)
+        graph, = metg["graphs"]
+        self.assertEqual((graph["pattern"], graph["width"], graph["steps"], graph["buffers"]), ("stencil_1d", 16, 2, 2))
+        self.assertEqual((graph["tasks"], graph["inputs"]), (32, 46))
+        self.assertEqual([curve["engine"] for curve in graph["curves"]], ["serial", "slipstream", "slipstream-hostdep"])
+        highest = 0
+        for curve in graph["curves"]:
+            self.assertIs(curve["verified"], True, curve)
+            self.assertGreaterEqual(len(curve["points"]), 3)
+            lengths = [point["iterations"] for point in curve["points"]]
+            self.assertEqual(lengths, sorted(set(lengths)))
+            for point in curve["points"]:
+                self.assertIs(point["verified"], True)
+                wall = point["wall_us"]
+                self.assertLessEqual(wall["p10"], wall["median"])
+                self.assertLessEqual(wall["median"], wall["p90"])
+                rate = 32 * point["iterations"] / wall["median"]
+                self.assertAlmostEqual(point["efficiency"], rate / metg["peak"]["iterations_per_us"], delta=1e-3)
+                self.assertAlmostEqual(point["granularity_us"], wall["median"] * metg["places"] / 32, delta=1e-3)
+                highest = max(highest, rate)
+            self.check_interpolation(curve["metg_50"], curve["points"], 0.5)
+            self.check_interpolation(curve["metg_95"], curve["points"], 0.95)
+        self.assertGreaterEqual(metg["peak"]["iterations_per_us"] * 1.001, highest)  # nobody beats the peak
+        self.assertIn("METG(95 %) us", done.stderr)
+        self.assertIn("NOT GPU times", done.stderr)
+
+    def test_every_pattern_verifies_and_the_buffers_are_chosen(self):
+        result, _ = self.json_of(*self.TINY, "--pattern", "all", "--buffers", 3, "--engines", "slipstream")
+        graphs = result["metg"]["graphs"]
+        self.assertEqual(len(graphs), 11)
+        for graph in graphs:
+            self.assertEqual(graph["buffers"], 3)
+            self.assertIs(graph["curves"][0]["verified"], True, graph["pattern"])
+
+    def test_a_lost_task_does_not_verify(self):
+        result, done = self.json_of(*self.TINY, "--lose-a-task", code=1)
+        curve = result["metg"]["graphs"][0]["curves"][0]
+        self.assertIs(curve["verified"], False)
+        self.assertIs(curve["points"][-1]["verified"], False)
+        self.assertEqual(curve["metg_50"], {"outcome": "not reached"})
+        self.assertIn("wrong digest", done.stderr)
+
+    def test_unknown_patterns_and_engines_and_a_single_buffer_are_refused(self):
+        self.refused(*self.TINY, "--pattern", "stencil_2d", names=("stencil_2d", "stencil_1d", "random_nearest", "all"))
+        self.refused(*self.TINY, "--engines", "graph-replay", names=("graph-replay", "slipstream"))
+        self.refused(*self.TINY, "--buffers", 1, names=("--buffers 1", "2 or more"))
 
 
 class Targets(CliTest):

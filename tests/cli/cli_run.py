@@ -31,7 +31,8 @@ class Run(CliTest):
             self.assertEqual([run["verified"] for run in result["runs"]], [False, False], kind)
 
     def test_the_other_workloads_verify_on_every_engine_of_the_host(self):
-        small = {"cholesky": ("tiles=5", "precision=fp64"), "qr": ("tiles=5", "handles=0"), "fork-join": ("depth=3",), "pipeline": ("items=20",)}
+        small = {"cholesky": ("tiles=5", "precision=fp64"), "qr": ("tiles=5", "handles=0"), "fork-join": ("depth=3",), "pipeline": ("items=20",),
+                 "task-bench": ("pattern=spread", "width=16", "steps=10")}
         listed = {workload["name"] for workload in self.json_of("run", "--list")[0]["workloads"]}
         self.assertEqual(listed, set(small) | {"random-dag"})
         for name, parameters in small.items():

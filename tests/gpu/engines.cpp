@@ -101,6 +101,16 @@ TEST_CASE("pipeline verifies on every engine of the GPU, with one slot and sever
                                        {{"slots", "3"}, {"stages", "30"}, {"items", "30"}, {"handles", "0"}, {"blocks", "2"}}});
 }
 
+TEST_CASE("task-bench verifies on every engine of the GPU: points by handle and by range, whole rows, rows of growing width", "[gpu][engines]")
+{
+    check_on_every_engine("task-bench", {{{"pattern", "stencil_1d"}, {"width", "150"}, {"steps", "20"}, {"work_us", "1"}},
+                                         {{"pattern", "fft"}, {"rows", "1"}, {"width", "300"}, {"work_us", "1"}},
+                                         {{"pattern", "spread"}, {"handles", "0"}, {"buffers", "3"}, {"work_us", "1"}},
+                                         {{"pattern", "all_to_all"}, {"width", "40"}, {"steps", "12"}, {"work_us", "1"}},
+                                         {{"pattern", "dom"}, {"width", "30"}, {"work_us", "0"}},
+                                         {{"pattern", "random_nearest"}, {"buffers", "0"}, {"work_us", "0"}}});
+}
+
 TEST_CASE("cholesky verifies on every engine of the GPU, in both precisions, with tiles of one block and of several", "[gpu][engines]")
 {
     for (const std::string precision : {"fp32", "fp64"})
@@ -181,6 +191,16 @@ TEST_CASE("a missing RAW, WAR or WAW edge turns verified false on every engine b
                 CHECK((noticed > 0) == (name != "serial"));
             }
         });
+}
+
+TEST_CASE("a task-bench without a RAW edge finds a wrong input where the task runs", "[gpu][engines][broken]")
+{
+    in_time(30, [] {
+        for (const std::string name : {"slipstream", "slipstream-hostdep"}) {
+            INFO(name);
+            CHECK_FALSE(verified_once(named("task-bench"), name, {{"width", "6"}, {"steps", "20"}, {"buffers", "4"}, {"break", "RAW"}}, 1));
+        }
+    });
 }
 
 TEST_CASE("a fork-join without a RAW edge and a pipeline without a RAW or WAR edge do not verify on slipstream", "[gpu][engines][broken]")

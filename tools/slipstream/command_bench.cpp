@@ -1,5 +1,6 @@
 // slipstream bench: what tasks cost, beside what the hardware and CUDA need for the same.
 #include "tools/slipstream/bench/guard/guard.hpp"
+#include "tools/slipstream/bench/metg.hpp"
 #include "tools/slipstream/bench/report.hpp"
 #include "tools/slipstream/bench/targets.hpp"
 #include "tools/slipstream/bench/time_limit.hpp"
@@ -13,11 +14,11 @@ namespace {
 
 constexpr std::chrono::seconds time_allowed{8 * 60};
 
-// Null for floors, guard and targets, which run no tasks of this engine or those of several benchmarks.
+// Null for floors, guard, metg and targets, whose results are no plain figures of this engine.
 const bench::benchmark* find_benchmark(const std::string& name)
 {
-    if (name == "floors" || name == "guard" || name == "targets") return nullptr;
-    std::string known = "floors, guard, ";
+    if (name == "floors" || name == "guard" || name == "metg" || name == "targets") return nullptr;
+    std::string known = "floors, guard, metg, ";
     for (const auto& b : bench::all_benchmarks()) {
         if (b.name == name) return &b;
         known += b.name + ", ";
@@ -30,6 +31,23 @@ const bench::benchmark* find_benchmark(const std::string& name)
 bool all_good(const std::vector<bench::figure>& figures)
 {
     return std::all_of(figures.begin(), figures.end(), [](const bench::figure& f) { return f.verified; });
+}
+
+bench::metg_request metg_request_of(const options& o, bool cuda)
+{
+    using workloads::pattern_names;
+    bench::metg_request out{{}, o.bench_engines.empty() ? bench::metg_engines(cuda) : chosen_engines(o.bench_engines, cuda), o.buffers};
+    if (o.pattern == "all")
+        out.patterns.assign(std::begin(pattern_names), std::end(pattern_names));
+    else
+        out.patterns = {o.pattern};
+    if (std::find(std::begin(pattern_names), std::end(pattern_names), out.patterns.front()) == std::end(pattern_names)) {
+        std::string known;
+        for (const char* name : pattern_names) known += std::string(name) + ", ";
+        throw usage_error("--pattern " + o.pattern + ": unknown pattern; use one of: " + known + "all");
+    }
+    if (o.buffers == 1) throw usage_error("--buffers 1: a row of tasks would write over what it reads; give 2 or more, or 0 for one each step");
+    return out;
 }
 
 std::vector<bench::figure> measure_floors(bench::floor_book& floors)
@@ -66,6 +84,12 @@ int measure_and_report(const options& o, const bench::benchmark* chosen, const r
         const std::vector<bench::target> rows = bench::measure_guard(device, o.repeat, o.slow_streams);
         good = std::all_of(rows.begin(), rows.end(), [](const bench::target& t) { return t.outcome == bench::verdict::met; });
         list_targets("engines against hand-written CUDA", rows);
+    } else if (o.benchmark == "metg") {
+        const bench::metg_result result = bench::measure_metg(setup, metg_request_of(o, e.is_cuda));
+        good = result.verified();
+        head("how short tasks may get before an engine loses half of the machine");
+        bench::print_metg(to, result);
+        bench::write_metg(w, result);
     } else if (o.benchmark == "targets") {
         const std::vector<bench::target> targets = bench::measure_targets(setup, e.is_cuda);
         good =
@@ -96,13 +120,14 @@ int run_bench(const options& o)
         throw usage_error("bench " + o.benchmark + ": measures a GPU, and the device is the host; use --device cuda on a machine with one (see "
                           "'slipstream devices')");
     const environment e = describe_environment(o, device->name(), device->is_cuda());
-    // A benchmark of one figure may be given hours (--seconds); these two are bounded.
+    // A benchmark of one figure may be given hours (--seconds); these are bounded.
     std::unique_ptr<bench::time_limit> limit;
-    if (chosen == nullptr) limit = std::make_unique<bench::time_limit>("bench " + o.benchmark, time_allowed);
+    const u32 graphs = o.benchmark == "metg" && o.pattern == "all" ? std::size(workloads::pattern_names) : 1;
+    if (chosen == nullptr) limit = std::make_unique<bench::time_limit>("bench " + o.benchmark, graphs * time_allowed);
     bench::floor_book floors(device->is_cuda() ? bench::all_floors(device->ordinal()) : std::vector<bench::floor_entry>{},
                              o.repeat);
     return measure_and_report(o, chosen, target, e, *device,
-                              {engine_configuration(o, *device), {o.repeat, o.tasks, o.seconds}, o.lose_a_task, o.width, floors});
+                              {engine_configuration(o, *device), {o.repeat, o.tasks, o.seconds}, o.lose_a_task, o.width, floors, *device});
 }
 
 } // namespace slipstream::cli

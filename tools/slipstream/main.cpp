@@ -39,11 +39,14 @@ void add_engine_flags(CLI::App& app, options& o)
 
 void add_bench_flags(CLI::App& app, options& o)
 {
-    app.add_option("BENCHMARK", o.benchmark, "floors, chain, fan, throughput, echo, blocks, window, bus, submit, guard or targets");
+    app.add_option("BENCHMARK", o.benchmark, "floors, chain, fan, throughput, echo, blocks, window, bus, submit, guard, metg or targets");
     add_engine_flags(app, o);
-    app.add_option("--tasks", o.tasks, "tasks of a run; a slope is taken to a run of twice as many (default: what --seconds allow)");
+    app.add_option("--tasks", o.tasks, "tasks of a run; a slope is taken to a run of twice as many (default: what --seconds allow). metg: of a graph");
     app.add_option("--seconds", o.seconds, "measuring time of one figure, when --tasks is not given")->capture_default_str();
     app.add_option("--width", o.width, "fan: readers between producer and joiner")->capture_default_str();
+    app.add_option("--pattern", o.pattern, "metg: a dependence pattern of Task Bench, or all")->capture_default_str();
+    app.add_option("--buffers", o.buffers, "metg: outputs of a point, used in turn; 0: one for each step")->capture_default_str();
+    app.add_option("--engines,--engine", o.bench_engines, "metg: NAME[,NAME...] or all (default: slipstream,streams,graph-replay,graph-rebuild)");
     app.add_flag("--lose-a-task", o.lose_a_task, "leave out one task of every run (for tests: must not verify)")->group("");
     app.add_flag("--slow-streams", o.slow_streams, "guard: a further launch for every task of streams (for tests: must fail)")->group("");
 }
@@ -99,6 +102,7 @@ void check(const options& o)
     range("--timeline-entries", o.timeline_entries, 64, 1u << 20, usual.timeline_entries);
     range("--tasks", o.tasks, 0, 10'000'000, usual.tasks);
     range("--width", o.width, 1, 256, usual.width);
+    range("--buffers", o.buffers, 0, 10'000, usual.buffers);
     if (!(o.seconds > 0 && o.seconds <= 600)) throw usage_error("--seconds: cannot work; give more than 0 and at most 600 (default 2)");
     if (!o.break_kind.empty() && o.break_kind != "RAW" && o.break_kind != "WAR" && o.break_kind != "WAW")
         throw usage_error("--break " + o.break_kind + ": unknown hazard; use RAW, WAR or WAW");

@@ -35,6 +35,9 @@ struct options {
     u64 tasks = 0;                         ///< bench: of the smaller run of a slope; compare: of a sweep's points. 0: as many as time allows
     double seconds = 2;                    ///< bench: measuring time of one figure
     u32 width = 8;                         ///< bench fan: readers
+    std::string pattern = "stencil_1d";    ///< bench metg: or all
+    std::string bench_engines;             ///< bench metg: as given; "": those it is about
+    u32 buffers = 2;                       ///< bench metg: outputs of a point; 0: one for each step
     bool lose_a_task = false;              ///< bench; hidden, for tests
     bool slow_streams = false;             ///< bench guard; hidden, for tests
 

@@ -13,6 +13,7 @@ struct bench_setup {
     bool lose_a_task = false; ///< for tests
     u32 fan_width = 8;
     floor_book& floors;
+    engines::device_memory& device; ///< for those that run programs on engines
 };
 
 std::vector<figure> bench_chain(const bench_setup& s);
@@ -39,7 +40,7 @@ struct benchmark {
     std::vector<figure> (*run)(const bench_setup&);
 };
 
-/// In the order of the documentation; `floors` and `targets`, which are no runs of tasks, are not among them.
+/// In the order of the documentation; those that give no plain list of figures of this engine are not among them: floors, guard, metg, targets.
 const std::vector<benchmark>& all_benchmarks();
 
 } // namespace slipstream::bench

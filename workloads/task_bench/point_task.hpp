@@ -1,0 +1,125 @@
+// The body: checks its inputs, computes, stamps its output.
+//
+// LAYOUT of a board, in device memory:
+//   point_header                    what all tasks share, and what they found wrong
+//   point_output[buffers][width]    point p of row t is in buffer t % buffers
+//   u64[steps][width]               result word of each task
+// OWNERS  an output: the one task that writes it, then its readers, until the task that uses the buffer again: what the declared
+//         accesses order. A result word: one task. point_header: the host, between runs; its counter: tasks that find a mismatch.
+#pragma once
+#include "workloads/task_bench/task_graph.hpp"
+#include <cmath>
+#include <cstring>
+
+namespace slipstream::workloads {
+
+/// What a point leaves behind: who wrote it, and a digest of all that went before it.
+struct alignas(16) point_output {
+    u32 timestep;
+    u32 point;
+    u64 digest;
+};
+static_assert(sizeof(point_output) == 16);
+
+struct alignas(128) point_header {
+    u32 iterations; ///< of busy_chains, of every task
+    u32 chains_come_to;
+    u32 mismatches; ///< inputs that were not what they should be; the rest tells of the first one counted
+    u32 timestep, point;
+    u32 from; ///< the point whose output it is
+    u32 found_timestep, found_point;
+};
+static_assert(sizeof(point_header) == 128);
+
+/// Fused multiply-adds of one iteration; 64, as the compute-bound kernel of Task Bench.
+inline constexpr u32 chains = 8, chain_steps = 8;
+inline constexpr u32 multiply_adds = chains * chain_steps;
+
+/// Bound by arithmetic, not by latency: eight chains keep the units of a streaming multiprocessor busy with two warps each, so that
+/// several blocks on one SM gain nothing over a single one. x -> x * x + c does not settle for this c: the result tells how many
+/// iterations there were, to the bit alike on every machine.
+SLIPSTREAM_BOTH u32 busy_chains(u32 iterations)
+{
+    float x[chains];
+    SLIPSTREAM_UNROLL
+    for (u32 k = 0; k < chains; ++k) x[k] = 0.1f * static_cast<float>(k + 1);
+    SLIPSTREAM_ONE_COPY
+    for (u32 i = 0; i < iterations; ++i) {
+        SLIPSTREAM_UNROLL
+        for (u32 step = 0; step < chain_steps; ++step) {
+            SLIPSTREAM_UNROLL
+            for (u32 k = 0; k < chains; ++k) x[k] = fmaf(x[k], x[k], -1.9f);
+        }
+    }
+    u32 out = 0;
+    SLIPSTREAM_UNROLL
+    for (u32 k = 0; k < chains; ++k) {
+        u32 bits;
+        memcpy(&bits, &x[k], sizeof bits);
+        out = out * 31 + bits;
+    }
+    return out;
+}
+
+/// Counts one more; returns how many there were. Relaxed: the task's completion publishes it.
+SLIPSTREAM_BOTH u32 count_one(u32* word)
+{
+#if defined(__CUDA_ARCH__)
+    return atomicAdd(word, 1u);
+#else
+    return std::atomic_ref<u32>(*word).fetch_add(1, std::memory_order_relaxed);
+#endif
+}
+
+/// Block b is point first_point + b of the row.
+struct point_task {
+    static constexpr const char* name = "point";
+
+    u64 board; ///< address
+    task_graph graph;
+    u32 buffers;
+    u32 timestep;
+    u32 first_point;
+    u32 hold; ///< iterations of digest_work besides: makes the task late (broken_edge.hpp)
+
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
+    {
+        auto* const header = reinterpret_cast<point_header*>(board);
+        auto* const outputs = reinterpret_cast<point_output*>(board + sizeof(point_header));
+        auto* const results = reinterpret_cast<u64*>(outputs + static_cast<u64>(buffers) * graph.width);
+        const u32 point = first_point + block.block_index();
+        const u32 number = timestep * graph.width + point;
+
+        const u32 iterations = header->iterations, come_to = header->chains_come_to;
+        const u32 candidates = graph.candidates(timestep);
+        u64 sum = 0;
+        for (u32 i = block.rank(); i < candidates; i += block.size()) {
+            const u32 from = graph.candidate(timestep, point, i);
+            if (from == task_graph::no_point) continue;
+            const point_output input = outputs[static_cast<u64>((timestep - 1) % buffers) * graph.width + from];
+            if (input.timestep != timestep - 1 || input.point != from) report(*header, point, from, input);
+            sum += digest_term(from, input.digest);
+        }
+        // Every thread's chains are checked, which also keeps compilers from dropping them.
+        if (busy_chains(iterations) != come_to) sum += digest_begin(number, block.rank());
+        digest_work(hold);
+
+        const u64 digest = digest_begin(number, 0) + block.reduce_add(sum);
+        if (block.rank() != 0) return;
+        outputs[static_cast<u64>(timestep % buffers) * graph.width + point] = {timestep, point, digest};
+        add_to_word(results + number, digest); // a task that runs twice has twice its digest
+    }
+
+private:
+    SLIPSTREAM_BOTH void report(point_header& header, u32 point, u32 from, const point_output& input) const
+    {
+        if (count_one(&header.mismatches) != 0) return; // the first one tells
+        header.timestep = timestep;
+        header.point = point;
+        header.from = from;
+        header.found_timestep = input.timestep;
+        header.found_point = input.point;
+    }
+};
+
+} // namespace slipstream::workloads
