@@ -10,7 +10,8 @@ class bystander {
 public:
     virtual ~bystander() = default;
 
-    virtual u32 sms() const = 0; ///< of the device; 0: it has none
+    virtual u32 sms() const = 0;   ///< of the device; 0: it has none
+    virtual u64 bytes() const = 0; ///< that a run reads and writes
     /// SMs on which a thread block finds place now that wants all of an SM's shared memory.
     virtual std::vector<u32> free_sms() = 0;
     /// Copies everything once, one such thread block on each of these SMs. Returns microseconds.

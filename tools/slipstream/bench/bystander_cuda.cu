@@ -108,6 +108,7 @@ public:
     }
 
     u32 sms() const override { return gpu_.sms; }
+    u64 bytes() const override { return 2 * sizeof(quad) * quads * laps; }
 
     std::vector<u32> free_sms() override
     {

@@ -10,6 +10,7 @@ public:
     explicit host_bystander(bool lose_a_piece) : from_(words), to_(words, 0), lose_a_piece_(lose_a_piece) {}
 
     u32 sms() const override { return 0; }
+    u64 bytes() const override { return 2 * sizeof(u32) * u64{words}; }
     std::vector<u32> free_sms() override { return {}; }
 
     double run(const std::vector<u32>&) override

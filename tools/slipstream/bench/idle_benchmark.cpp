@@ -1,7 +1,6 @@
 // idle: what an engine that has nothing to do costs somebody else's memory-bound kernel on the SMs that it leaves free.
 #include "tools/slipstream/bench/benchmarks.hpp"
 #include "tools/slipstream/bench/bystander.hpp"
-#include "tools/slipstream/bench/report.hpp"
 #include "tools/slipstream/bench/task_stream.hpp"
 #include <thread>
 
@@ -16,6 +15,7 @@ config halved(const bench_setup& s, const bystander& copy)
 {
     config c = s.configuration;
     c.sms_left_free = copy.sms() / 2;
+    c.workers_per_sm = 1; // two would lie on different SMs as long as there are any
     c.residency = stays;
     return c;
 }
@@ -71,17 +71,20 @@ figure idle_figure(const bench_setup& s)
     const auto copy = s.on_cuda ? make_cuda_bystander(s.lose_a_task) : make_host_bystander(s.lose_a_task);
     figure f{"idle engine's cost to a copy on the other SMs", "%", {}};
     std::string trouble;
+    u64 sms = 0;
     {
         const config c = halved(s, *copy);
         bench_runtime runtime(c);
         idle_measurement m(runtime, *copy);
         for (u32 i = 0; i < s.how_long.repeats; ++i) m.repeat(i % 2 == 0);
+        sms = m.sms();
         f.value = spread_of(m.cost);
         f.further = {{"beside_idle_engine_us", spread_of(m.beside).median},
                      {"engine_away_us", spread_of(m.alone).median},
-                     {"sms_of_the_copy", static_cast<double>(m.sms())},
-                     {"sms_of_the_engine", static_cast<double>(copy->sms() - m.sms())}};
-        if (m.sms() != c.sms_left_free) trouble = "the engine does not leave the SMs free that it was asked for";
+                     {"engine_away_gb_a_second", static_cast<double>(copy->bytes()) * 1e-3 / spread_of(m.alone).median},
+                     {"sms_of_the_copy", static_cast<double>(sms)},
+                     {"sms_of_the_engine", static_cast<double>(copy->sms() - sms)}};
+        if (sms != c.sms_left_free) trouble = "the engine does not leave the SMs free that it was asked for";
         if (!m.stayed()) trouble = "the engine's kernel left while the copy ran";
     }
     f.tasks = 1;
@@ -89,7 +92,7 @@ figure idle_figure(const bench_setup& s)
     if (!copy->right()) trouble = "the copy is wrong, or ran elsewhere than on its SMs";
     f.verified = trouble.empty();
     f.note = !trouble.empty() ? trouble
-             : s.on_cuda      ? "a copy of 1 GB, eight times, on " + number_text(f.further[2].second) + " SMs, the same by %smid in every run"
+             : s.on_cuda      ? "a copy of 1 GB, eight times, on " + std::to_string(sms) + " SMs, the same by %smid in every run"
                               : "a copy of 8 MB by the calling thread: the host device has no SMs";
     return f;
 }

@@ -196,6 +196,9 @@ void print_targets(std::FILE* to, const std::vector<target>& targets)
             std::fprintf(to, "                %s %s (p10 %s, p90 %s)\n", number_text(t.measured->value.median).c_str(),
                          t.measured->unit.c_str(), number_text(t.measured->value.p10).c_str(),
                          number_text(t.measured->value.p90).c_str());
+        if (t.measured)
+            for (const auto& [key, value] : t.measured->further)
+                std::fprintf(to, "                with %s %s\n", key.c_str(), number_text(value).c_str());
         for (const condition& c : t.conditions)
             std::fprintf(to, "                %s: %s, limit %s: %s\n", c.what.c_str(), number_text(c.value).c_str(),
                          number_text(c.limit).c_str(), c.holds() ? "holds" : "does not hold");

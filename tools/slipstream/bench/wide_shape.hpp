@@ -35,7 +35,7 @@ inline constexpr u32 gemm_side = 128;           ///< rows and columns of a tile
 inline constexpr u32 gemm_tiles = 64;           ///< tiles of either factor; blocks take pairs of them in turn
 inline constexpr u32 gemm_slice = 32;           ///< of the depth, staged at a time
 inline constexpr u32 fp64_values = 256;         ///< a block
-inline constexpr u32 fp64_registers = 64;       ///< doubles that each value keeps alive
+inline constexpr u32 fp64_registers = 64;       ///< doubles that each value keeps alive, a power of two
 inline constexpr u32 short_steps = 64, long_steps = 50 * short_steps; ///< skewed
 
 /// On the GPU at least 100 waves of blocks of 256 threads, were there four to an SM; on the host a few, since it computes for long.

@@ -6,6 +6,7 @@
 #include "tools/slipstream/bench/bodies.hpp"
 #include "tools/slipstream/bench/listed_runtime.hpp"
 #include "tools/slipstream/bench/wide_gemm.hpp"
+#include <bit>
 #include <cmath>
 
 namespace slipstream::bench {
@@ -39,6 +40,7 @@ template <class Block, class Use> SLIPSTREAM_BODY void stream_share(const Block&
         quad held[in_flight];
         SLIPSTREAM_UNROLL
         for (u32 k = 0; k < in_flight; ++k) held[k] = from[first + k * Block::size()];
+        block.sync(); // nvcc takes the loads a few at a time, to save registers, where nothing keeps it from doing so
         SLIPSTREAM_UNROLL
         for (u32 k = 0; k < in_flight; ++k) use(first + k * Block::size(), held[k]);
     }
@@ -171,10 +173,12 @@ struct wide_fp64_task {
             SLIPSTREAM_UNROLL
             for (u32 j = 0; j < fp64_registers; ++j) x[j] = ::fma(x[j], 0.625, x[(j + 1) % fp64_registers]);
         }
+        // Bounds that nvcc can unroll: an index that it does not know would put all of x into memory.
         SLIPSTREAM_UNROLL
-        for (u32 width = fp64_registers / 2; width > 0; width /= 2) {
+        for (int fold = 1; fold <= std::countr_zero(fp64_registers); ++fold) {
             SLIPSTREAM_UNROLL
-            for (u32 j = 0; j < width; ++j) x[j] += x[j + width];
+            for (u32 j = 0; j < fp64_registers / 2; ++j)
+                if (j < fp64_registers >> fold) x[j] += x[j + (fp64_registers >> fold)];
         }
         return x[0];
     }
