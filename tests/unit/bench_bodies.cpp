@@ -12,7 +12,8 @@ using namespace slipstream::tests;
 
 namespace {
 
-constexpr wide_kind kinds[] = {wide_kind::copy, wide_kind::reduction, wide_kind::gemm, wide_kind::fp64, wide_kind::even, wide_kind::skewed};
+constexpr wide_kind kinds[] = {wide_kind::copy, wide_kind::reduction, wide_kind::gemm,
+                               wide_kind::fp64, wide_kind::even,      wide_kind::skewed};
 
 // Blocks beyond gemm_tiles take other columns; skewed ones beyond the long ones are short.
 wide_shape small(wide_kind kind)
@@ -24,10 +25,11 @@ wide_shape small(wide_kind kind)
 struct board {
     explicit board(wide_kind k)
         : kind(k), shape(small(k)), source(share_words * 3ull), rows(factor_values(shape)), columns(rows),
-          target(std::max<std::size_t>(1, static_cast<std::size_t>(wide_target_bytes(k)) * shape.blocks / 8 + 1)), ledger(shape.blocks, 0),
-          reference(k, shape)
+          target(std::max<std::size_t>(1, static_cast<std::size_t>(wide_target_bytes(k)) * shape.blocks / 8 + 1)),
+          ledger(shape.blocks, 0), reference(k, shape)
     {
-        for (u64 i = 0; i < source.size(); ++i) source[i] = {source_word(4 * i), source_word(4 * i + 1), source_word(4 * i + 2), source_word(4 * i + 3)};
+        for (u64 i = 0; i < source.size(); ++i)
+            source[i] = {source_word(4 * i), source_word(4 * i + 1), source_word(4 * i + 2), source_word(4 * i + 3)};
     }
     wide_places places() { return {source.data()->w, rows.data(), columns.data(), target.data(), ledger.data()}; }
     bool right()
@@ -142,6 +144,7 @@ TEST_CASE("the sums of the tile are exact in fp32 in any order", "[bench_bodies]
     for (u32 i = 0; i < 4096; ++i) most = std::max(most, std::abs(factor_value(i)));
     CHECK(most == 4);
     CHECK(static_cast<u64>(most) * static_cast<u64>(most) * s.depth + 1024 < 1u << 24);
-    for (u32 i = 0; i < 4096; ++i) REQUIRE(value_of_bf16(bf16_of(static_cast<float>(factor_value(i)))) == static_cast<float>(factor_value(i)));
+    for (u32 i = 0; i < 4096; ++i)
+        REQUIRE(value_of_bf16(bf16_of(static_cast<float>(factor_value(i)))) == static_cast<float>(factor_value(i)));
     CHECK(s.depth % gemm_slice == 0);
 }

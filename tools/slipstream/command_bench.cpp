@@ -102,7 +102,8 @@ int run_bench(const options& o)
     bench::floor_book floors(device->is_cuda() ? bench::all_floors(device->ordinal()) : std::vector<bench::floor_entry>{},
                              o.repeat);
     return measure_and_report(o, chosen, target, e, *device,
-                              {engine_configuration(o, *device), {o.repeat, o.tasks, o.seconds}, o.lose_a_task, o.width, e.is_cuda, floors});
+                              {engine_configuration(o, *device), {o.repeat, o.tasks, o.seconds}, o.lose_a_task, o.width, e.is_cuda,
+                               floors});
 }
 
 } // namespace slipstream::cli

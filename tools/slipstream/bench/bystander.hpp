@@ -16,7 +16,7 @@ public:
     virtual std::vector<u32> free_sms() = 0;
     /// Copies everything once, one such thread block on each of these SMs. Returns microseconds.
     virtual double run(const std::vector<u32>& sms) = 0;
-    /// Every run so far copied every piece once, and did so on each of its SMs and on no other. Not while a runtime lives: it synchronises.
+    /// Every run so far copied all, on each of its SMs and on no other. Synchronises: not while a runtime lives.
     virtual bool right() = 0;
 };
 

@@ -8,10 +8,10 @@ namespace {
 
 constexpr u32 sms_most = 1024; // ids of SMs are below it on every GPU
 constexpr u32 copy_threads = 1024;
-constexpr u32 in_flight = 8;                            // loads of a thread
-constexpr u32 piece_quads = in_flight * copy_threads;   // 128 KB
-constexpr u32 pieces = 8192;                            // 1 GB: twenty times the L2 ...
-constexpr u32 laps = 8;                                 // ... so often in a run: milliseconds
+constexpr u32 in_flight = 8;                          // loads of a thread
+constexpr u32 piece_quads = in_flight * copy_threads; // 128 KB
+constexpr u32 pieces = 8192;                          // 1 GB: twenty times the L2 ...
+constexpr u32 laps = 8;                               // ... so often in a run: milliseconds
 
 struct copy_state {
     u32 wanted[sms_most];  ///< 1: of the list
@@ -28,8 +28,8 @@ __device__ __forceinline__ u32 this_sm()
     return sm;
 }
 
-/// Keeps a thread block's place until enough have arrived, so that those behind it in the grid go elsewhere; bounded by a time that is
-/// nothing beside a run.
+/// Keeps a thread block's place until enough have arrived, so that those behind it in the grid go elsewhere; bounded by a time that
+/// is nothing beside a run.
 __device__ void hold_place(copy_state& state, u32 enough)
 {
     constexpr long long cycles_most = 100'000;
@@ -129,8 +129,8 @@ public:
         check_cuda(cudaMemcpyAsync(state_.get(), &s, sizeof s, cudaMemcpyHostToDevice, timer_.stream()), "cudaMemcpy");
         ++runs_;
         const double us = timer_.us([&] {
-            copy_on_listed<<<gpu_.sms, copy_threads, shared_, timer_.stream()>>>(from_.get(), to_.get(), runs_, copied_.get(), state_.get(),
-                                                                                 static_cast<u32>(sms.size()), first_);
+            copy_on_listed<<<gpu_.sms, copy_threads, shared_, timer_.stream()>>>(
+                from_.get(), to_.get(), runs_, copied_.get(), state_.get(), static_cast<u32>(sms.size()), first_);
         });
         look();
         for (u32 sm = 0; sm < sms_most; ++sm) good_ &= (s.worked[sm] != 0) == (s.wanted[sm] != 0);
@@ -154,7 +154,8 @@ private:
     void look()
     {
         check_cuda(cudaGetLastError(), "launch of the copy");
-        check_cuda(cudaMemcpyAsync(seen_.get(), state_.get(), sizeof(copy_state), cudaMemcpyDeviceToHost, timer_.stream()), "cudaMemcpy");
+        check_cuda(cudaMemcpyAsync(seen_.get(), state_.get(), sizeof(copy_state), cudaMemcpyDeviceToHost, timer_.stream()),
+                   "cudaMemcpy");
         check_cuda(cudaStreamSynchronize(timer_.stream()), "the copy");
     }
 

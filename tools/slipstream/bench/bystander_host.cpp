@@ -18,7 +18,8 @@ public:
         ++runs_;
         for (u32 i = 0; i < words; ++i) from_[i] = i + runs_;
         const auto start = std::chrono::steady_clock::now();
-        for (u32 p = lose_a_piece_ ? 1 : 0; p < pieces; ++p) std::copy_n(from_.begin() + p * piece_words, piece_words, to_.begin() + p * piece_words);
+        for (u32 p = lose_a_piece_ ? 1 : 0; p < pieces; ++p)
+            std::copy_n(from_.begin() + p * piece_words, piece_words, to_.begin() + p * piece_words);
         const std::chrono::duration<double, std::micro> taken = std::chrono::steady_clock::now() - start;
         good_ &= from_ == to_;
         return taken.count();

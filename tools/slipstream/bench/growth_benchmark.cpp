@@ -1,45 +1,13 @@
 // growth: whether a task's cost stays what it is as runs, windows and access lists grow.
 #include "tools/slipstream/bench/benchmarks.hpp"
+#include "tools/slipstream/bench/growth.hpp"
 #include "tools/slipstream/bench/independent_tasks.hpp"
 #include "tools/slipstream/bench/report.hpp"
-#include <cmath>
-#include <limits>
 
 namespace slipstream::bench {
 namespace {
 
 constexpr u64 tasks_most = 10'000'000;
-
-// One point of a sweep: the size, and what the whole of it costs.
-struct growth_point {
-    double size = 0;
-    double cost = 0;
-};
-using sweep = std::vector<growth_point>;
-
-// The factor by which costs grew where the size doubled, at the worst. Between sizes that are not a doubling apart it is taken
-// evenly: the root of as many doublings as lie between them.
-double worst_doubling(const sweep& points)
-{
-    constexpr double none = std::numeric_limits<double>::quiet_NaN();
-    double worst = points.size() < 2 ? none : 0;
-    for (std::size_t i = 1; i < points.size(); ++i) {
-        if (!(points[i - 1].cost > 0 && points[i].cost > 0)) return none; // a slope of noise is no cost
-        const double doublings = std::log2(points[i].size / points[i - 1].size);
-        worst = std::max(worst, std::pow(points[i].cost / points[i - 1].cost, 1 / doublings));
-    }
-    return worst;
-}
-
-// 1, 2, 5, 10, ...: from a thousand to ten million; tests ask for fewer.
-std::vector<u64> run_lengths(u64 most)
-{
-    std::vector<u64> out;
-    for (u64 decade = most < 100'000 ? 1 : 1000; decade <= most; decade *= 10)
-        for (const u64 n : {decade, 2 * decade, 5 * decade})
-            if (n <= most) out.push_back(n);
-    return out;
-}
 
 figure point_figure(std::string name, const std::vector<double>& seconds, u64 tasks, bool verified)
 {
@@ -50,7 +18,7 @@ figure point_figure(std::string name, const std::vector<double>& seconds, u64 ta
 }
 
 // Whole runs, in microseconds; a run that would take longer than ten times --seconds is left out.
-sweep sweep_tasks(const bench_setup& s, std::vector<figure>& out)
+growth_sweep sweep_tasks(const bench_setup& s, std::vector<figure>& out)
 {
     const u64 most = s.how_long.tasks != 0 ? std::min(s.how_long.tasks, tasks_most) : tasks_most;
     config c = s.configuration;
@@ -58,7 +26,7 @@ sweep sweep_tasks(const bench_setup& s, std::vector<figure>& out)
     bench_runtime runtime(c);
     const auto stream = make_independent_tasks(runtime, s.lose_a_task, declared::handles, most);
     (void)stream->run(std::min<u64>(most, 1000)); // warms up
-    sweep points;
+    growth_sweep points;
     double each = 0; // seconds a task, of the run before
     for (const u64 n : run_lengths(most)) {
         if (each * static_cast<double>(n) > 10 * s.how_long.seconds) break;
@@ -86,9 +54,9 @@ figure slope_figure(const bench_setup& s, std::string name, task_stream& stream)
     return point_figure(std::move(name), seconds, tasks, stream.verified());
 }
 
-sweep sweep_windows(const bench_setup& s, std::vector<figure>& out)
+growth_sweep sweep_windows(const bench_setup& s, std::vector<figure>& out)
 {
-    sweep points;
+    growth_sweep points;
     for (u32 window = 16; window <= 1024; window *= 2) {
         config c = s.configuration;
         c.window = window;
@@ -101,9 +69,9 @@ sweep sweep_windows(const bench_setup& s, std::vector<figure>& out)
     return points;
 }
 
-sweep sweep_accesses(const bench_setup& s, std::vector<figure>& out)
+growth_sweep sweep_accesses(const bench_setup& s, std::vector<figure>& out)
 {
-    sweep points;
+    growth_sweep points;
     for (u32 ranges = 1; ranges <= ranges_most; ranges *= 2) {
         bench_runtime runtime(s.configuration);
         const auto stream = make_tasks_of_ranges(runtime, s.lose_a_task, ranges);
@@ -113,20 +81,12 @@ sweep sweep_accesses(const bench_setup& s, std::vector<figure>& out)
     return points;
 }
 
-// A task's cost in the longest run over that in a run of a hundredth of it: 10^7 against 10^5.
-double long_run_factor(const sweep& points)
-{
-    for (const growth_point& p : points)
-        if (p.size * 100 == points.back().size) return points.back().cost / (100 * p.cost);
-    return std::numeric_limits<double>::quiet_NaN();
-}
-
 } // namespace
 
 std::vector<figure> bench_growth(const bench_setup& s)
 {
     std::vector<figure> out;
-    const sweep tasks = sweep_tasks(s, out), windows = sweep_windows(s, out), accesses = sweep_accesses(s, out);
+    const growth_sweep tasks = sweep_tasks(s, out), windows = sweep_windows(s, out), accesses = sweep_accesses(s, out);
     const double factor = long_run_factor(tasks);
     figure f{"growth, a task of the longest run against one of a hundredth of it", "x", {factor, factor, factor}};
     f.further = {{"longest_run_tasks", tasks.back().size},
@@ -139,7 +99,8 @@ std::vector<figure> bench_growth(const bench_setup& s)
     for (const figure& point : out) f.verified &= point.verified;
     f.note = f.verified ? "worst doubling of" : "the memory differs from a sequential run's";
     for (std::size_t i = 1; f.verified && i < f.further.size(); ++i)
-        f.note += std::string(i > 1 ? "," : "") + " " + f.further[i].first.substr(sizeof "worst_doubling_of_" - 1) + " " + number_text(f.further[i].second) + " x";
+        f.note += std::string(i > 1 ? "," : "") + " " + f.further[i].first.substr(sizeof "worst_doubling_of_" - 1) + " "
+                  + number_text(f.further[i].second) + " x";
     out.push_back(std::move(f));
     return out;
 }

@@ -119,7 +119,8 @@ void add_dependency_rows(target_list& list, const bench_setup& s)
     list.limit_by(same_cta_hop(4096), 1.4, "<= 1.4 x same-CTA hop");
     list.limit_by(graph_chain(4096), 1.0 / 3, "<= 1/3 of graph replay");
 
-    list.no_row("the same chain, successor forced to another SM", "<= 1.3 x release hop", "the engine has no way to keep a successor off the worker of its predecessor");
+    list.no_row("the same chain, successor forced to another SM", "<= 1.3 x release hop",
+                "the engine has no way to keep a successor off the worker of its predecessor");
 
     for (const u32 width : {2u, 8u}) {
         list.row(width == 2 ? "diamonds, 4 KB" : "fan-out and fan-in of 8, 4 KB",

@@ -30,8 +30,8 @@ figure measured(const bench_setup& s, std::string name, const std::vector<wide_k
     figure f = cost_figure(std::move(name), slopes(run, tasks, s.how_long.repeats), tasks);
     f.verified = stream.verified();
     f.alternatives = s.floors.references(alternatives, f.unit);
-    f.note = f.verified ? std::to_string(shape_of(kinds.front(), on_cuda).blocks) + " blocks a task, " + std::to_string(runtime.workers())
-                              + (on_cuda ? " workers, one an SM" : " workers")
+    f.note = f.verified ? std::to_string(shape_of(kinds.front(), on_cuda).blocks) + " blocks a task, "
+                              + std::to_string(runtime.workers()) + (on_cuda ? " workers, one an SM" : " workers")
                         : "the memory differs from a sequential run's";
     return f;
 }

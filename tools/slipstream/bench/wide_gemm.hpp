@@ -35,7 +35,8 @@ SLIPSTREAM_BODY void plain_tile(const Block& block, bf16_factor a, bf16_factor b
         const u32 i = at / gemm_side, j = at % gemm_side;
         float sum = start;
         for (u32 k = 0; k < depth; ++k)
-            sum += value_of_bf16(a.data[static_cast<u64>(i) * a.pitch + k]) * value_of_bf16(b.data[static_cast<u64>(k) * b.pitch + j]);
+            sum +=
+                value_of_bf16(a.data[static_cast<u64>(i) * a.pitch + k]) * value_of_bf16(b.data[static_cast<u64>(k) * b.pitch + j]);
         tile[at] = sum;
     }
 }
@@ -64,7 +65,8 @@ __device__ __forceinline__ void tensor_tile(const Block& block, bf16_factor a, b
     constexpr u32 side = 16, down = 4, across = 2; // fragments of a warp
     constexpr u32 piece = 8;                       // elements of one asynchronous copy: 16 bytes
     auto* const scratch = reinterpret_cast<element*>(
-        (reinterpret_cast<u64>(block.template shared<unsigned char>(gemm_shared_bytes)) + gemm_alignment - 1) & ~u64{gemm_alignment - 1});
+        (reinterpret_cast<u64>(block.template shared<unsigned char>(gemm_shared_bytes)) + gemm_alignment - 1)
+        & ~u64{gemm_alignment - 1});
     const u32 warp = block.rank() / 32, first_row = warp / 4 * down * side, first_column = warp % 4 * across * side;
 
     const auto fetch = [&](u32 slice) {

@@ -50,7 +50,8 @@ std::vector<unsigned char> expected_target(wide_kind kind, const wide_shape& s, 
     case wide_kind::gemm:
         return expected_tile(s, block, number);
     case wide_kind::fp64:
-        return bytes_of<double>(fp64_values, [&](u32 i) { return wide_fp64_task::value(block * fp64_values + i + number, s.rounds); });
+        return bytes_of<double>(fp64_values,
+                                [&](u32 i) { return wide_fp64_task::value(block * fp64_values + i + number, s.rounds); });
     default:
         return {};
     }

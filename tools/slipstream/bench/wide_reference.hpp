@@ -21,8 +21,8 @@ public:
     void step(u32 number);
     /// Copies device memory to the host.
     using reader = std::function<void(void* to, const void* from, u64 bytes)>;
-    /// Compares the ledger of every block and the sum of every reduction; other targets are large: those of 32 blocks (gemm: 4), the
-    /// first and the last, the others not the same at each call.
+    /// Compares the ledger of every block and the sum of every reduction; other targets are large: those of 32 blocks (gemm: 4),
+    /// the first and the last, the others not the same at each call.
     bool right(const wide_places& p, const reader& read);
 
 private:

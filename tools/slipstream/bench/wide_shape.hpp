@@ -22,15 +22,15 @@ struct wide_shape {
 
 /// Where the bodies find their data. A task reads what its kind needs, writes its target, and steps its ledger.
 struct wide_places {
-    u32* source = nullptr;   ///< copy, reduction: share_words a block, see source_word()
-    u16* rows = nullptr;     ///< gemm: gemm_tiles tiles below each other, `depth` wide, by rows; see factor_value()
-    u16* columns = nullptr;  ///< gemm: gemm_tiles tiles beside each other, `depth` high, by rows; likewise
-    void* target = nullptr;  ///< wide_target_bytes(kind) a block
-    u32* ledger = nullptr;   ///< a word a block
+    u32* source = nullptr;  ///< copy, reduction: share_words a block, see source_word()
+    u16* rows = nullptr;    ///< gemm: gemm_tiles tiles below each other, `depth` wide, by rows; see factor_value()
+    u16* columns = nullptr; ///< gemm: gemm_tiles tiles beside each other, `depth` high, by rows; likewise
+    void* target = nullptr; ///< wide_target_bytes(kind) a block
+    u32* ledger = nullptr;  ///< a word a block
 };
 
 inline constexpr u32 share_words = 16384;       ///< 64 KB a block of copy and reduction
-inline constexpr u32 quads_in_flight_most = 16; ///< loads of a thread: with 256 threads 64 KB, enough for an SM that runs one block at a time
+inline constexpr u32 quads_in_flight_most = 16; ///< loads of a thread: 64 KB with 256 threads, for one block an SM
 inline constexpr u32 gemm_side = 128;           ///< rows and columns of a tile
 inline constexpr u32 gemm_tiles = 64;           ///< tiles of either factor; blocks take pairs of them in turn
 inline constexpr u32 gemm_slice = 32;           ///< of the depth, staged at a time

@@ -6,7 +6,7 @@
 
 namespace slipstream::bench {
 
-/// A run's count is in rounds: a task of each kind, independent of each other; each depends on the one of its kind in the round before.
+/// A run counts rounds: a task of each kind, independent of each other; each depends on that of its kind in the round before.
 class wide_stream final : public basic_task_stream<wide_runtime> {
 public:
     wide_stream(wide_runtime& runtime, bool lose_a_task, const std::vector<wide_kind>& kinds);
@@ -27,7 +27,7 @@ private:
         wide_reference reference;
     };
     std::vector<part> parts_;
-    buffer<u32> source_;          ///< both read it: they are independent all the same
+    buffer<u32> source_; ///< both read it: they are independent all the same
     buffer<u16> rows_, columns_;
     u32 next_number_ = 1; ///< of the run in progress; tasks of a round share it
 };

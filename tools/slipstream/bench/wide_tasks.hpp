@@ -16,7 +16,8 @@ class ledger_word {
 public:
     template <class Block>
     SLIPSTREAM_BODY ledger_word(const Block& block, const inout<u32>& ledger, u32 number)
-        : word_(block.rank() == 0 ? ledger.data() + block.block_index() : nullptr), after_(word_ != nullptr ? stepped(*word_, number) : 0)
+        : word_(block.rank() == 0 ? ledger.data() + block.block_index() : nullptr),
+          after_(word_ != nullptr ? stepped(*word_, number) : 0)
     {
     }
     SLIPSTREAM_BODY void write() const
@@ -93,7 +94,10 @@ struct wide_reduction_task {
     u32 number;
     static wide_reduction_task over(const wide_places& p, const wide_shape& s, u32 number)
     {
-        return {{p.source, static_cast<u64>(share_words) * s.blocks}, {static_cast<u32*>(p.target), s.blocks}, {p.ledger, s.blocks}, number};
+        return {{p.source, static_cast<u64>(share_words) * s.blocks},
+                {static_cast<u32*>(p.target), s.blocks},
+                {p.ledger, s.blocks},
+                number};
     }
     template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
     {
@@ -121,7 +125,8 @@ struct wide_gemm_task {
     {
         const u64 factor = static_cast<u64>(gemm_side) * gemm_tiles * s.depth;
         const u64 sums = static_cast<u64>(gemm_side) * gemm_side * s.blocks;
-        return {{p.rows, factor}, {p.columns, factor}, {static_cast<float*>(p.target), sums}, {p.ledger, s.blocks}, s.depth, number};
+        return {
+            {p.rows, factor}, {p.columns, factor}, {static_cast<float*>(p.target), sums}, {p.ledger, s.blocks}, s.depth, number};
     }
     template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
     {
@@ -201,8 +206,8 @@ template <wide_kind Kind> struct large_task {
     }
 };
 
-using wide_list = task_list<source_task, wide_copy_task, wide_reduction_task, wide_gemm_task, wide_fp64_task, large_task<wide_kind::even>,
-                            large_task<wide_kind::skewed>, copy_task, fill_task, marker_task>;
+using wide_list = task_list<source_task, wide_copy_task, wide_reduction_task, wide_gemm_task, wide_fp64_task,
+                            large_task<wide_kind::even>, large_task<wide_kind::skewed>, copy_task, fill_task, marker_task>;
 
 /// The image of wide_list; compiled by nvcc where there is one, for one worker an SM: with two, the bodies would not have the
 /// registers that they are about.

@@ -150,9 +150,11 @@ template <class Task> floor_result measure_launched(u32 repeats)
 
 void add_wide_alternatives(std::vector<floor_entry>& to)
 {
-    for (const wide_kind kind : {wide_kind::copy, wide_kind::reduction, wide_kind::gemm, wide_kind::fp64, wide_kind::even, wide_kind::skewed})
+    for (const wide_kind kind :
+         {wide_kind::copy, wide_kind::reduction, wide_kind::gemm, wide_kind::fp64, wide_kind::even, wide_kind::skewed})
         to.push_back({floor_names::launched(kind), "us", floor_kind::alternative, [=](u32 repeats) {
-                          return with_task_of(kind, [=](auto* type) { return measure_launched<std::remove_pointer_t<decltype(type)>>(repeats); });
+                          return with_task_of(
+                              kind, [=](auto* type) { return measure_launched<std::remove_pointer_t<decltype(type)>>(repeats); });
                       }});
 }
 
