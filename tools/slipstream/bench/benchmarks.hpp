@@ -13,6 +13,7 @@ struct bench_setup {
     bool lose_a_task = false; ///< for tests
     u32 fan_width = 8;
     bool on_cuda = false;
+    u64 memory_bytes = 0; ///< of the GPU
     floor_book& floors;
 };
 
@@ -42,6 +43,7 @@ figure bus_figure(const bench_setup& s, declared what);
 /// A task of very many blocks, beside the same body launched; its image holds the bodies of all kinds.
 enum class wide_kind : u32;
 figure body_figure(const bench_setup& s, wide_kind kind);
+std::string bodies_trouble(const bench_setup& s); ///< why the bodies cannot be measured here; empty when they can
 figure mixed_bodies_figure(const bench_setup& s); ///< a task of each of body_kinds at once
 figure large_figure(const bench_setup& s, wide_kind kind);
 /// What an idle engine costs a copy on the SMs that it leaves free, in per cent.

@@ -1,6 +1,7 @@
 // bodies and large: tasks of very many blocks, against the same bodies launched.
 #include "tools/slipstream/bench/benchmarks.hpp"
 #include "tools/slipstream/bench/floors/floor_names.hpp"
+#include "tools/slipstream/bench/report.hpp"
 #include "tools/slipstream/bench/wide_stream.hpp"
 
 namespace slipstream::bench {
@@ -8,6 +9,8 @@ namespace {
 
 // 2 N: each task takes milliseconds.
 constexpr u64 tasks_max = 16;
+
+const std::vector<wide_kind> all_bodies(std::begin(body_kinds), std::end(body_kinds));
 
 std::vector<std::string> launches_of(const std::vector<wide_kind>& kinds)
 {
@@ -38,6 +41,15 @@ figure measured(const bench_setup& s, std::string name, const std::vector<wide_k
 
 } // namespace
 
+std::string bodies_trouble(const bench_setup& s)
+{
+    constexpr double gb = 1e9, others = 1e9; // the engine's own and the driver's
+    const double needed = static_cast<double>(wide_stream::bytes(all_bodies, true)) + others;
+    if (!s.on_cuda || needed <= static_cast<double>(s.memory_bytes)) return {};
+    return "100 waves of all bodies need " + number_text(needed / gb) + " GB of GPU memory, and there are "
+           + number_text(static_cast<double>(s.memory_bytes) / gb);
+}
+
 figure body_figure(const bench_setup& s, wide_kind kind)
 {
     figure f = measured(s, std::string(floor_names::wide_name(kind)) + ", alone", {kind});
@@ -47,9 +59,9 @@ figure body_figure(const bench_setup& s, wide_kind kind)
 
 figure mixed_bodies_figure(const bench_setup& s)
 {
-    figure f = measured(s, "all four at once, a round", {std::begin(body_kinds), std::end(body_kinds)});
+    figure f = measured(s, "all four at once, a round", all_bodies);
     // The alternative is to launch one after the other, each in its best configuration.
-    if (f.alternatives.size() == std::size(body_kinds)) {
+    if (f.alternatives.size() == all_bodies.size()) {
         double total = 0;
         for (const reference& r : f.alternatives) total += r.value;
         f.alternatives.push_back({floor_names::launched_total, total});
@@ -59,8 +71,9 @@ figure mixed_bodies_figure(const bench_setup& s)
 
 std::vector<figure> bench_bodies(const bench_setup& s)
 {
+    if (const std::string trouble = bodies_trouble(s); !trouble.empty()) throw config_error("bench bodies: " + trouble);
     std::vector<figure> out;
-    for (const wide_kind kind : body_kinds) out.push_back(body_figure(s, kind));
+    for (const wide_kind kind : all_bodies) out.push_back(body_figure(s, kind));
     out.push_back(mixed_bodies_figure(s));
     return out;
 }
