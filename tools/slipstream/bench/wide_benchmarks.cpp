@@ -25,6 +25,7 @@ figure measured(const bench_setup& s, std::string name, const std::vector<wide_k
     s.floors.prepare(alternatives);
     config c = s.configuration;
     const bool on_cuda = s.on_cuda;
+    c.workers_per_sm = 1; // their image has no other kernel, and targets go on with two
     c.memory_bytes += wide_stream::bytes(kinds, on_cuda);
     wide_runtime runtime(c);
     wide_stream stream(runtime, s.lose_a_task, kinds);
