@@ -24,7 +24,7 @@ wide_shape small(wide_kind kind)
 // Memory of one kind, in which tasks have run.
 struct board {
     explicit board(wide_kind k)
-        : kind(k), shape(small(k)), source(share_words * 3ull), rows(factor_values(shape)), columns(rows),
+        : kind(k), shape(small(k)), source(share_words / 4 * 3), rows(factor_values(shape)), columns(rows),
           target(std::max<std::size_t>(1, static_cast<std::size_t>(wide_target_bytes(k)) * shape.blocks / 8 + 1)),
           ledger(shape.blocks, 0), reference(k, shape)
     {
