@@ -37,6 +37,16 @@ public:
         return reinterpret_cast<T*>(team_->scratch.data());
     }
     template <class T>
+    T reduce_add(T value)
+    {
+        team_->values[rank_] = value;
+        sync();
+        T sum = 0;
+        for (const double part : team_->values) sum += static_cast<T>(part);
+        sync();
+        return sum;
+    }
+    template <class T>
     T warp_reduce_add(T value)
     {
         const u32 warp = rank_ / thread_team::lanes;

@@ -6,6 +6,7 @@
 #include "tools/slipstream/bench/time_limit.hpp"
 #include "tools/slipstream/commands.hpp"
 #include "tools/slipstream/device_choice.hpp"
+#include "tools/slipstream/gpu_inventory.hpp"
 #include "tools/slipstream/progress_bar.hpp"
 #include <algorithm>
 
@@ -109,6 +110,14 @@ int measure_and_report(const options& o, const bench::benchmark* chosen, const r
     return good ? exit_good : exit_run_failed;
 }
 
+u64 gpu_memory_bytes(const engines::device_memory& device)
+{
+    if (!device.is_cuda()) return 0;
+    for (const gpu& g : take_inventory().gpus)
+        if (g.ordinal == static_cast<int>(device.ordinal())) return g.memory_bytes;
+    return 0;
+}
+
 } // namespace
 
 int run_bench(const options& o)
@@ -127,7 +136,8 @@ int run_bench(const options& o)
     bench::floor_book floors(device->is_cuda() ? bench::all_floors(device->ordinal()) : std::vector<bench::floor_entry>{},
                              o.repeat);
     return measure_and_report(o, chosen, target, e, *device,
-                              {engine_configuration(o, *device), {o.repeat, o.tasks, o.seconds}, o.lose_a_task, o.width, floors, *device});
+                              {engine_configuration(o, *device), {o.repeat, o.tasks, o.seconds}, o.lose_a_task, o.width, e.is_cuda,
+                               gpu_memory_bytes(*device), floors, *device});
 }
 
 } // namespace slipstream::cli

@@ -1,7 +1,7 @@
 // The task types of the benchmarks and their runtime. Bodies are those of bodies.hpp.
 #pragma once
 #include "tools/slipstream/bench/bodies.hpp"
-#include <slipstream/runtime.hpp>
+#include "tools/slipstream/bench/listed_runtime.hpp"
 
 namespace slipstream::bench {
 
@@ -92,15 +92,6 @@ using bench_list =
 /// The image of bench_list; compiled by nvcc where there is one.
 kernel_image bench_image();
 
-/// slipstream::runtime over bench_list, for C++ files: its kernels are compiled elsewhere, once.
-class bench_runtime : public runtime_base {
-public:
-    explicit bench_runtime(const config& configuration) : runtime_base(configuration, bench_image()) {}
-
-    template <class Task> task_handle submit(const Task& task, const submit_options& options = {})
-    {
-        return submit_bytes(bench_list::index_of<Task>(), &task, options);
-    }
-};
+using bench_runtime = listed_runtime<bench_list, bench_image>;
 
 } // namespace slipstream::bench

@@ -12,6 +12,8 @@ struct bench_setup {
     effort how_long;
     bool lose_a_task = false; ///< for tests
     u32 fan_width = 8;
+    bool on_cuda = false;
+    u64 memory_bytes = 0; ///< of the GPU
     floor_book& floors;
     engines::device_memory& device; ///< for those that run programs on engines
 };
@@ -24,15 +26,29 @@ std::vector<figure> bench_echo(const bench_setup& s);
 std::vector<figure> bench_blocks(const bench_setup& s);
 std::vector<figure> bench_submit(const bench_setup& s);
 std::vector<figure> bench_bus(const bench_setup& s);
+std::vector<figure> bench_bodies(const bench_setup& s);
+std::vector<figure> bench_large(const bench_setup& s);
+std::vector<figure> bench_idle(const bench_setup& s);
+/// The last figure says by how much costs grow at most.
+std::vector<figure> bench_growth(const bench_setup& s);
 
 /// One chain: the bytes that each of a task's blocks steps.
 figure chain_figure(const bench_setup& s, u32 bytes);
 figure fan_figure(const bench_setup& s, u32 width);
 figure blocks_figure(const bench_setup& s, u32 blocks);
+figure wide_chain_figure(const bench_setup& s); ///< as many blocks as there are workers
 enum class declared;
 figure throughput_figure(const bench_setup& s, declared what, u32 window);
 /// Bytes a task of one slot (declared::handles) or two (declared::four_ranges).
 figure bus_figure(const bench_setup& s, declared what);
+/// A task of very many blocks, beside the same body launched; its image holds the bodies of all kinds.
+enum class wide_kind : u32;
+figure body_figure(const bench_setup& s, wide_kind kind);
+std::string bodies_trouble(const bench_setup& s); ///< why the bodies cannot be measured here; empty when they can
+figure mixed_bodies_figure(const bench_setup& s); ///< a task of each of body_kinds at once
+figure large_figure(const bench_setup& s, wide_kind kind);
+/// What an idle engine costs a copy on the SMs that it leaves free, in per cent.
+figure idle_figure(const bench_setup& s);
 
 struct benchmark {
     std::string name;

@@ -58,6 +58,12 @@ figure blocks_figure(const bench_setup& s, u32 blocks)
     return measured(s, "chain of tasks of " + std::to_string(blocks) + " blocks, 4 KB each", stream, floors, alternatives);
 }
 
+figure wide_chain_figure(const bench_setup& s)
+{
+    const u32 workers = bench_runtime(s.configuration).workers();
+    return blocks_figure(s, workers);
+}
+
 std::vector<figure> bench_blocks(const bench_setup& s)
 {
     std::vector<figure> out;

@@ -18,9 +18,9 @@ struct reference {
 
 struct figure {
     std::string name;
-    std::string unit; ///< us, ns, M/s, B
+    std::string unit; ///< us, ns, M/s, B, %, x (a factor)
     spread value;
-    std::vector<std::pair<std::string, double>> further = {}; ///< other percentiles, or parts of the median's, in the same unit
+    std::vector<std::pair<std::string, double>> further = {}; ///< other percentiles and parts in the same unit; what its name says
     u64 tasks = 0;                                            ///< of the smaller of the two sizes that a slope was taken between
     u32 repeats = 0;
     bool verified = false;

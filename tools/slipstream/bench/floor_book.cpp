@@ -51,6 +51,13 @@ std::vector<reference> floor_book::references(const std::vector<std::string>& na
     return out;
 }
 
+std::vector<std::pair<std::string, double>> floor_book::further(const std::string& name) const
+{
+    const auto found = measured_.find(name);
+    if (found == measured_.end() || !found->second.verified) return {};
+    return found->second.further;
+}
+
 std::optional<double> floor_book::median(const std::string& name) const
 {
     const auto found = measured_.find(name);

@@ -17,6 +17,8 @@ public:
     void prepare(const std::vector<std::string>& names);
     /// A reference to each of `names` that was prepared and verified, in the unit of the figure that it will stand beside.
     std::vector<reference> references(const std::vector<std::string>& names, const std::string& unit) const;
+    /// What else was found when it was measured; empty when it was not, or not verified.
+    std::vector<std::pair<std::string, double>> further(const std::string& name) const;
     std::optional<double> median(const std::string& name) const;
 
 private:

@@ -37,9 +37,10 @@ figure throughput_figure(const bench_setup& s, declared what, u32 window)
     bench_runtime runtime(c);
     const auto stream = make_independent_tasks(runtime, s.lose_a_task, what, most);
     const timed_run run = [&](u64 count) { return stream->run(count); };
-    const u64 tasks = slope_tasks(run, s.how_long, most);
+    const slope_plan plan = plan_slopes(run, s.how_long, most);
     figure f = rate_figure(std::string("throughput, ") + name_of(what) + ", window " + std::to_string(window),
-                           slopes(run, tasks, s.how_long.repeats), tasks);
+                           slopes(run, plan.tasks, plan.repeats), plan.tasks);
+    f.further = {{"control_blocks", runtime.control_blocks()}, {"ring_slots", runtime.configuration().ring_slots}};
     f.verified = stream->verified();
     if (!f.verified) f.note = "the memory differs from a sequential run's";
     f.alternatives = s.floors.references(alternatives, f.unit);

@@ -141,6 +141,47 @@ private:
     u32 next_number_ = 1;
 };
 
+// Range r of place p: 8 bytes at (r * places + p) * 16, so that nothing is gained by taking the ranges of a task for one.
+class with_ranges final : public task_stream {
+public:
+    with_ranges(bench_runtime& runtime, bool lose_a_task, u32 ranges)
+        : task_stream(runtime, lose_a_task), further_(ranges - 1), words_(runtime, ranges * places * step), expected_(places, 0)
+    {
+        words_.upload(std::vector<u32>(words_.size(), 0));
+    }
+
+private:
+    static constexpr u64 step = 4; // words from range to range
+
+    u32* range(u64 r, u64 p) const { return words_.data() + (r * places + p) * step; }
+
+    void submit(u64 count, u64 lost) override
+    {
+        for (u64 i = 0; i < count; ++i) {
+            if (i == lost) continue;
+            const u64 p = i % places;
+            for (u64 r = 0; r < further_.size(); ++r) further_[r] = reads(range(r + 1, p), 8);
+            runtime_.submit(step_task{{range(0, p), 2}, 1, next_number_ + static_cast<u32>(i)}, {.accesses = further_});
+        }
+    }
+
+    bool check(u64 count) override
+    {
+        for (u64 i = 0; i < count; ++i) expected_[i % places] = stepped(expected_[i % places], next_number_ + static_cast<u32>(i));
+        next_number_ += static_cast<u32>(count);
+        std::vector<u32> words(words_.size());
+        words_.download(words);
+        bool good = true;
+        for (u64 p = 0; p < places; ++p) good &= words[p * step] == expected_[p];
+        return good;
+    }
+
+    std::vector<declared_access> further_;
+    buffer<u32> words_;
+    std::vector<u32> expected_;
+    u32 next_number_ = 1;
+};
+
 class with_nothing final : public task_stream {
 public:
     with_nothing(bench_runtime& runtime, bool lose_a_task, u64 tasks_max)
@@ -186,6 +227,11 @@ std::unique_ptr<task_stream> make_independent_tasks(bench_runtime& runtime, bool
         break;
     }
     return std::make_unique<with_nothing>(runtime, lose_a_task, tasks_max);
+}
+
+std::unique_ptr<task_stream> make_tasks_of_ranges(bench_runtime& runtime, bool lose_a_task, u32 ranges)
+{
+    return std::make_unique<with_ranges>(runtime, lose_a_task, ranges);
 }
 
 u64 independent_tasks_bytes(u64 tasks_max)

@@ -14,6 +14,10 @@ enum class declared {
 
 std::unique_ptr<task_stream> make_independent_tasks(bench_runtime& runtime, bool lose_a_task, declared what, u64 tasks_max);
 
+/// Tasks that declare `ranges` of 8 bytes each, at most ranges_most, disjoint from those of all tasks in flight; one is written.
+std::unique_ptr<task_stream> make_tasks_of_ranges(bench_runtime& runtime, bool lose_a_task, u32 ranges);
+inline constexpr u32 ranges_most = 64;
+
 /// Device memory that they need for runs of at most `tasks_max` tasks.
 u64 independent_tasks_bytes(u64 tasks_max);
 

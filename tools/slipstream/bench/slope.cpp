@@ -20,6 +20,16 @@ u64 slope_tasks(const timed_run& run, const effort& e, u64 tasks_max)
     return std::clamp<u64>(static_cast<u64>(affordable), std::min<u64>(64, tasks_max / 2), tasks_max / 2);
 }
 
+slope_plan plan_slopes(const timed_run& run, const effort& e, u64 tasks_max)
+{
+    const u64 tasks = slope_tasks(run, e, tasks_max);
+    const u64 wanted = std::min(e.tasks_wanted, tasks_max / 2);
+    if (e.tasks != 0 || tasks >= wanted) return {tasks, e.repeats};
+    const u64 in_one = tasks * e.repeats;
+    if (in_one < wanted) return {in_one, 1};
+    return {wanted, static_cast<u32>(in_one / wanted)};
+}
+
 std::vector<double> slopes(const timed_run& run, u64 tasks, u32 repeats)
 {
     std::vector<double> out;

@@ -13,10 +13,19 @@ struct effort {
     u32 repeats = 11;
     u64 tasks = 0;      ///< N; 0: as many as `seconds` allow
     double seconds = 2; ///< of all repetitions together
+    u64 tasks_wanted = 0; ///< N that is worth giving up repetitions for
+};
+
+struct slope_plan {
+    u64 tasks;
+    u32 repeats;
 };
 
 /// N for this effort, with 2 N <= tasks_max: finds out by runs of growing size what a task costs.
 u64 slope_tasks(const timed_run& run, const effort& e, u64 tasks_max);
+
+/// N and how often for this effort: fewer repetitions, one at least, where that affords the N wanted.
+slope_plan plan_slopes(const timed_run& run, const effort& e, u64 tasks_max);
 
 /// Seconds per task, one slope a repetition. A figure of noise alone may be negative.
 std::vector<double> slopes(const timed_run& run, u64 tasks, u32 repeats);

@@ -3,6 +3,7 @@
 #include "tools/slipstream/bench/independent_tasks.hpp"
 #include "tools/slipstream/bench/metg.hpp"
 #include "tools/slipstream/bench/report.hpp"
+#include "tools/slipstream/bench/wide_shape.hpp"
 #include <cmath>
 
 namespace slipstream::bench {
@@ -38,12 +39,26 @@ public:
         else
             add(what, figure_value(), factor * found.front().value, false);
     }
+    /// How fast the figure is beside one of its alternatives: 1 is as fast.
+    void share_of(const std::string& alternative, double share, const std::string& what)
+    {
+        for (const reference& r : rows_.back().measured->alternatives)
+            if (r.name == alternative) return add(what, r.value / figure_value(), share, true);
+        missing(alternative);
+    }
+    /// One of the figure's further values.
+    void further(const std::string& key, const std::string& what, double limit, bool at_least = false)
+    {
+        for (const auto& [name, value] : rows_.back().measured->further)
+            if (name == key) return add(what, value, limit, at_least);
+        missing(key);
+    }
     /// Something else than the figure itself.
     void add(const std::string& what, double value, double limit, bool at_least)
     {
         target& t = rows_.back();
         t.conditions.push_back({what, value, limit, at_least});
-        if (!std::isfinite(value)) {
+        if (!std::isfinite(value) || !std::isfinite(limit)) {
             t.outcome = verdict::not_measured;
             if (t.why.empty()) t.why = what + ": no figure: " + (t.measured->note.empty() ? "the times were noise; give more tasks" : t.measured->note);
         } else if (t.outcome == verdict::met && !t.conditions.back().holds()) {
@@ -67,33 +82,35 @@ private:
     std::vector<target> rows_;
 };
 
-// Rates are asked for over ten million tasks: fewer repetitions, more time.
+// Rates are asked for over ten million tasks: more time, and fewer repetitions where that is not enough.
 bench_setup long_runs(const bench_setup& s)
 {
     bench_setup out = s;
     out.how_long.repeats = std::min(s.how_long.repeats, 5u);
-    out.how_long.seconds = 6 * s.how_long.seconds;
+    out.how_long.seconds = 15 * s.how_long.seconds;
+    out.how_long.tasks_wanted = 5'000'000;
     return out;
 }
 
 void add_rate_rows(target_list& list, const bench_setup& s)
 {
     const bench_setup many = long_runs(s);
-    const auto enough_tasks = [&](const figure& f) {
+    const auto as_asked = [&](const figure& f) {
         list.add("tasks of the larger run", 2.0 * static_cast<double>(f.tasks), 1e7, true);
+        list.further("ring_slots", "slots of the ring", 4096);
     };
 
     const figure handles = throughput_figure(many, declared::handles, 256);
     list.row("independent tasks that write 4 B, handles (2 in, 1 out), window 256", ">= 25 M tasks/s over 10^7 tasks", handles);
     list.limit(">= 25 M/s", 25, true);
-    enough_tasks(handles);
+    as_asked(handles);
 
     const figure ranges = throughput_figure(many, declared::four_ranges, 256);
     list.row("the same with 4 raw ranges, disjoint, unaligned, interleaved in 1 MB", ">= 10 M tasks/s over 10^7 tasks", ranges);
     list.limit(">= 10 M/s", 10, true);
-    enough_tasks(ranges);
+    as_asked(ranges);
 
-    list.row("that row at window 1024", ">= 50 % of window 256", throughput_figure(many, declared::four_ranges, 1024));
+    list.row("that row at window 1024", ">= 50 % of window 256", throughput_figure(s, declared::four_ranges, 1024));
     list.limit(">= 50 % of window 256", 0.5 * ranges.value.median, true);
 }
 
@@ -104,7 +121,8 @@ void add_dependency_rows(target_list& list, const bench_setup& s)
     list.limit_by(same_cta_hop(4096), 1.4, "<= 1.4 x same-CTA hop");
     list.limit_by(graph_chain(4096), 1.0 / 3, "<= 1/3 of graph replay");
 
-    list.no_row("the same chain, successor forced to another SM", "<= 1.3 x release hop", "workers cannot be chosen yet");
+    list.no_row("the same chain, successor forced to another SM", "<= 1.3 x release hop",
+                "the engine has no way to keep a successor off the worker of its predecessor");
 
     for (const u32 width : {2u, 8u}) {
         list.row(width == 2 ? "diamonds, 4 KB" : "fan-out and fan-in of 8, 4 KB",
@@ -113,7 +131,7 @@ void add_dependency_rows(target_list& list, const bench_setup& s)
         list.limit_by(streams_fan(width), 1.0 / 3, "<= 1/3 of streams and events");
     }
 
-    list.row("task as wide as the workers -> the same, 4 KB a block", "<= 1.3 x grid barrier", blocks_figure(s, 131));
+    list.row("task as wide as the workers -> the same, 4 KB a block", "<= 1.3 x grid barrier", wide_chain_figure(s));
     list.limit_by(grid_barrier(4096), 1.3, "<= 1.3 x grid barrier");
 }
 
@@ -133,6 +151,41 @@ void add_metg_row(target_list& list, const bench_setup& s)
         list.limit("<= 1/2 of graph replay's", 0.5 * replay.value.median);
     else
         list.missing(replay.name);
+}
+
+void add_wide_rows(target_list& list, const bench_setup& s)
+{
+    for (const wide_kind kind : {wide_kind::even, wide_kind::skewed}) {
+        list.row("one task of 10^6 blocks, " + std::string(wide_name(kind)), ">= 1.0 x the same body launched", large_figure(s, kind));
+        list.share_of(launched(kind), 1, "rate, of the same body launched");
+    }
+    const std::string trouble = bodies_trouble(s);
+    for (const wide_kind kind : body_kinds) {
+        const bool streams = kind == wide_kind::copy || kind == wide_kind::reduction;
+        const std::string name = "bodies alone with the others registered: " + std::string(wide_name(kind));
+        const std::string wanted = std::string(streams ? ">= 95 %" : ">= 90 %") + " of launched in its best configuration";
+        if (!trouble.empty()) {
+            list.no_row(name, wanted, trouble);
+            continue;
+        }
+        list.row(name, wanted, body_figure(s, kind));
+        list.share_of(launched(kind), streams ? 0.95 : 0.9, "rate, of launched");
+        list.further("launched_waves", "waves of the launch", 100, true);
+    }
+    const std::string name = "bodies mixed: all four at once", wanted = ">= 90 % of the launched total";
+    if (!trouble.empty()) return list.no_row(name, wanted, trouble);
+    list.row(name, wanted, mixed_bodies_figure(s));
+    list.share_of(launched_total, 0.9, "rate, of the launched total");
+}
+
+void add_growth_row(target_list& list, const bench_setup& s)
+{
+    list.row("as work grows: 10^3 to 10^7 tasks, windows 16 to 1024, 1 to 64 accesses",
+             "10^7 tasks <= 1.1 x 10^5 per task, no doubling > 2.5 x", bench_growth(s).back());
+    list.limit("10^7 tasks <= 1.1 x 10^5, a task", 1.1);
+    list.further("longest_run_tasks", "tasks of the longest run", 1e7, true);
+    for (const char* what : {"tasks", "windows", "accesses"})
+        list.further("worst_doubling_of_" + std::string(what), "worst doubling of " + std::string(what), 2.5);
 }
 
 std::string verdict_text(verdict v)
@@ -155,12 +208,11 @@ std::vector<target> measure_targets(const bench_setup& s, bool on_cuda)
     add_dependency_rows(list, s);
     list.row("submit to seen complete, idle GPU", "<= 1.5 x host-GPU-host flag echo", bench_echo(s).front());
     list.limit_by(flag_echo, 1.5, "<= 1.5 x flag echo");
-    list.no_row("one task of 10^6 blocks writing 4 B, even and skewed", ">= 1.0 x the same body launched", "no benchmark yet");
+    add_wide_rows(list, s);
     add_metg_row(list, s);
-    list.no_row("bodies alone and mixed", "copy and reduction >= 95 %, GEMM and fp64 >= 90 % of launched", "no benchmark yet");
-    list.no_row("idle scheduler's cost to a memory-bound kernel", "<= 2 %", "no benchmark yet");
-    list.no_row("as work grows: 10^3 to 10^7 tasks, windows 16 to 1024, 1 to 64 accesses", "10^7 tasks <= 1.1 x 10^5 per task",
-                "no benchmark yet");
+    list.row("idle scheduler's cost to a memory-bound kernel on the other SMs", "<= 2 %", idle_figure(s));
+    list.limit("<= 2 %", 2);
+    add_growth_row(list, s);
     return list.take();
 }
 
@@ -172,6 +224,9 @@ void print_targets(std::FILE* to, const std::vector<target>& targets)
             std::fprintf(to, "                %s %s (p10 %s, p90 %s)\n", number_text(t.measured->value.median).c_str(),
                          t.measured->unit.c_str(), number_text(t.measured->value.p10).c_str(),
                          number_text(t.measured->value.p90).c_str());
+        if (t.measured)
+            for (const auto& [key, value] : t.measured->further)
+                std::fprintf(to, "                with %s %s\n", key.c_str(), number_text(value).c_str());
         for (const condition& c : t.conditions)
             std::fprintf(to, "                %s: %s, limit %s: %s\n", c.what.c_str(), number_text(c.value).c_str(),
                          number_text(c.limit).c_str(), c.holds() ? "holds" : "does not hold");

@@ -5,16 +5,49 @@
 
 namespace slipstream::bench {
 
-class task_stream {
+/// Waits for everything; throws device_error when nothing has come for a minute.
+void wait_all(runtime_base& runtime);
+
+/// Brings the kernel onto the device: a launch is start-up and no part of a task's cost.
+template <class Runtime> void wake(Runtime& runtime)
+{
+    (void)runtime.submit(marker_task{}, {.order = ordering::no_access});
+    wait_all(runtime);
+}
+
+template <class Runtime> class basic_task_stream {
 public:
-    task_stream(bench_runtime& runtime, bool lose_a_task) : runtime_(runtime), lose_a_task_(lose_a_task) {}
-    virtual ~task_stream() = default;
+    basic_task_stream(Runtime& runtime, bool lose_a_task) : runtime_(runtime), lose_a_task_(lose_a_task) {}
+    virtual ~basic_task_stream() = default;
 
     /// Runs `count` tasks (of a fan: rounds) and compares the memory with a sequential run's, outside the timed part. Returns the
     /// seconds from the first submission to the host seeing the last completion.
-    double run(u64 count);
+    double run(u64 count)
+    {
+        wake(runtime_);
+        const auto start = std::chrono::steady_clock::now();
+        submit(count, lost_of(count));
+        wait_all(runtime_);
+        const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+        if (!check(count)) verified_ = false;
+        return taken.count();
+    }
+
     /// The same; returns what crossed the bus from the first submission until the kernel left behind the last completion.
-    bus_traffic run_counted(u64 count);
+    bus_traffic run_counted(u64 count)
+    {
+        runtime_.pause();
+        const bus_traffic before = runtime_.bus_traffic();
+        runtime_.resume();
+        submit(count, lost_of(count)); // the ring is full when the kernel comes
+        wait_all(runtime_);
+        runtime_.pause();
+        const bus_traffic moved = runtime_.bus_traffic() - before;
+        runtime_.resume();
+        if (!check(count)) verified_ = false;
+        return moved;
+    }
+
     /// Every run so far had the right result.
     bool verified() const { return verified_; }
 
@@ -24,7 +57,7 @@ protected:
     /// Goes through the same tasks on the host and compares.
     virtual bool check(u64 count) = 0;
 
-    bench_runtime& runtime_;
+    Runtime& runtime_;
 
 private:
     u64 lost_of(u64 count) const { return lose_a_task_ ? count / 2 : ~u64{0}; }
@@ -33,9 +66,6 @@ private:
     bool verified_ = true;
 };
 
-/// Waits for everything; throws device_error when nothing has come for a minute.
-void wait_all(runtime_base& runtime);
-/// Brings the kernel onto the device: a launch is start-up and no part of a task's cost.
-void wake(bench_runtime& runtime);
+using task_stream = basic_task_stream<bench_runtime>;
 
 } // namespace slipstream::bench

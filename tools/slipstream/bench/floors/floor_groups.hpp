@@ -10,5 +10,6 @@ void add_barrier_floors(std::vector<floor_entry>& to);
 void add_bus_floors(std::vector<floor_entry>& to);          ///< host and GPU over pinned memory
 void add_launch_alternatives(std::vector<floor_entry>& to); ///< launches on streams
 void add_graph_alternatives(std::vector<floor_entry>& to);
+void add_wide_alternatives(std::vector<floor_entry>& to); ///< bodies of very many blocks
 
 } // namespace slipstream::bench

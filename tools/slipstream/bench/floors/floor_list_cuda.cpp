@@ -16,6 +16,7 @@ std::vector<floor_entry> all_floors(u32 ordinal)
     add_bus_floors(out);
     add_launch_alternatives(out);
     add_graph_alternatives(out);
+    add_wide_alternatives(out);
     return out;
 }
 

@@ -1,6 +1,6 @@
 // Names of the floors that benchmarks stand beside: one spelling for the list and for those who look it up.
 #pragma once
-#include <slipstream/abi/portable.hpp>
+#include "tools/slipstream/bench/wide_shape.hpp"
 #include <string>
 
 namespace slipstream::bench::floor_names {
@@ -51,5 +51,29 @@ inline std::string streams_fan(u32 width)
 {
     return "streams and events, fan of " + std::to_string(width) + ", 4 KB";
 }
+
+inline const char* wide_name(wide_kind kind)
+{
+    switch (kind) {
+    case wide_kind::copy:
+        return "streaming copy";
+    case wide_kind::reduction:
+        return "block reduction";
+    case wide_kind::gemm:
+        return "tensor-core GEMM tile";
+    case wide_kind::fp64:
+        return "register-heavy fp64";
+    case wide_kind::even:
+        return "4 B a block, even";
+    case wide_kind::skewed:
+        break;
+    }
+    return "4 B a block, skewed";
+}
+inline std::string launched(wide_kind kind)
+{
+    return std::string("launched: ") + wide_name(kind);
+}
+inline const std::string launched_total = "launched, one after the other";
 
 } // namespace slipstream::bench::floor_names

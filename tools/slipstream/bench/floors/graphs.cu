@@ -4,6 +4,7 @@
 #include "tools/slipstream/bench/floors/floor_groups.hpp"
 #include "tools/slipstream/bench/floors/floor_names.hpp"
 #include "tools/slipstream/bench/floors/kernel_graph.cuh"
+#include <set>
 
 namespace slipstream::bench {
 namespace {
@@ -139,8 +140,9 @@ void add_graph_alternatives(std::vector<floor_entry>& to)
         to.push_back({std::move(name), "us", floor_kind::alternative, [=](u32 n) { return measure_build(shape, count, n); }});
     };
     for (const u32 bytes : {0u, 4u, 4096u}) replay(floor_names::graph_chain(bytes), chain_shape(bytes, 1), 1000);
-    for (const u32 blocks : {2u, 16u, 50u, 131u, 500u})
-        replay(floor_names::graph_wide_chain(blocks), chain_shape(4096, blocks), 300);
+    std::set<u32> widths{2, 16, 50, 131, 500};
+    for (const u32 an_sm : {1u, 2u}) widths.insert(an_sm * current_gpu().sms - 1); // as wide as the workers
+    for (const u32 blocks : widths) replay(floor_names::graph_wide_chain(blocks), chain_shape(4096, blocks), 300);
     for (const u32 bytes : {0u, 4u, 4096u}) replay(floor_names::graph_parallel(bytes), parallel_shape(bytes, 128), 16);
     for (const u32 bytes : {0u, 4096u})
         replay("graph replay, no edges, " + floor_names::size_text(bytes), flat_shape(bytes, 128, 32), 16);
