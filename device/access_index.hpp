@@ -3,7 +3,7 @@
 // LAYOUT  two hash tables of buckets, for accesses that write and for those that only read. A bucket holds seven accesses: number in the
 //         pool + 1 | 16 bits of the hash << 16; 0: none; and counts those it had no room for.
 // KEYS    a registered handle: where it begins (handles are pairwise the same memory or disjoint). A raw range: the cell it begins in, of a
-//         grid as coarse as the range is long (16 B, 32 B, 64 B ...): what it meets begins in few cells of each grid in use.
+//         grid as coarse as the range is long (4 B, 8 B, 16 B ...): what it meets begins in few cells of each grid in use.
 //         Raw rectangles, loose ranges and very long ones are in no bucket, only counted: while there are any, or where both handles and
 //         raw ranges are live, or ranges of many lengths, or a bucket has spilled, the index cannot tell and admission compares with
 //         everything. What comes then is only counted, too: a program that the index is no use for pays next to nothing for it.
@@ -123,7 +123,7 @@ public:
         for (u32 w = team.rank(); w < words; w += team.size()) s_.indexed[w] = 0;
     }
 
-    SLIPSTREAM_BOTH static constexpr u32 shift_of(u32 grid) { return 4 + grid; }
+    SLIPSTREAM_BOTH static constexpr u32 shift_of(u32 grid) { return 2 + grid; }
     /// A cell of a grid in few bits.
     SLIPSTREAM_BOTH static u32 cell_key(u64 cell) { return static_cast<u32>(cell) ^ static_cast<u32>(cell >> 32) * 0x9e3779b1u; }
 

@@ -243,6 +243,17 @@ struct cuda_platform {
         {
             values.at(0, rank()) = __match_any_sync(0xffffffff, values.at(0, rank()));
         }
+        template <class Array> __device__ static __forceinline__ void sums_before(Array& values)
+        {
+            const u32 own = values.at(0, rank());
+            u32 sum = own;
+#pragma unroll
+            for (u32 step = 1; step < 32; step *= 2) {
+                const u32 other = __shfl_up_sync(0xffffffff, sum, step);
+                if (rank() >= step) sum += other;
+            }
+            values.at(0, rank()) = sum - own;
+        }
         __device__ static __forceinline__ u32 add(u32& word, u32 value) { return atomicAdd(&word, value); }
         __device__ static __forceinline__ void set_bits(u32& word, u32 bits) { atomicOr(&word, bits); }
         __device__ static __forceinline__ void set_bits(cell<u32>& word, u32 bits) { atomicOr(&word.raw, bits); }

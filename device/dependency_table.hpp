@@ -280,23 +280,20 @@ private:
     SLIPSTREAM_BOTH void wake(team_type& team, u32 tasks, u32* rows, SlotOf slot_of, Ready ready, Shown shown, u32& blocks, u32& count)
     {
         const u32 groups = m_.n.groups();
-        const auto successors = [&](u32 k) {
-            u32 all = 0;
-            SLIPSTREAM_ONE_COPY
-            for (u32 g = 0; g < groups; ++g) all += popcount(rows[slot_of(k) * groups + g]);
-            return all;
-        };
-        const u32 wide = team.mask32([&](u32 k) { return (tasks >> k & 1) && successors(k) > narrow_max; });
-        if (tasks & ~wide) {
+        // A task by itself is done sooner by all lanes together, one with many successors, too.
+        u32 wide = tasks;
+        if ((tasks & (tasks - 1)) != 0) {
             if (team.leader()) s_.counters[woken_tasks] = 0;
-            team.sync();
-            team.each32([&](u32 k) {
-                if (!((tasks & ~wide) >> k & 1)) return;
+            wide = team.mask32([&](u32 k) {
+                if (!(tasks >> k & 1)) return false;
                 u32* const row = rows + slot_of(k) * groups;
+                u32 room = narrow_max;
                 SLIPSTREAM_ONE_COPY
                 for (u32 g = 0; g < groups; ++g) {
                     const u32 waiting = row[g];
                     if (waiting == 0) continue;
+                    if (popcount(waiting) > room) return true;
+                    room -= popcount(waiting);
                     row[g] = 0;
                     SLIPSTREAM_ONE_COPY
                     for (u32 bits = waiting; bits != 0; bits &= bits - 1) {
@@ -307,37 +304,44 @@ private:
                         hand_one(team, slot, blocks, count);
                     }
                 }
+                return false;
             });
-            team.sync();
             const u32 woken = s_.counters[woken_tasks];
             team.sync();
             if (woken != 0) shown(woken);
         }
         SLIPSTREAM_ONE_COPY
-        for (u32 rest = wide; rest != 0; rest &= rest - 1) {
-            u32* const row = rows + slot_of(lowest_bit(rest)) * groups;
+        for (; wide != 0; wide &= wide - 1) {
+            u32* const row = rows + slot_of(lowest_bit(wide)) * groups;
             SLIPSTREAM_ONE_COPY
-            for (u32 g = 0; g < groups; ++g) {
-                const u32 waiting = row[g];
-                if (waiting == 0) continue;
-                typename P::template lane_array<u32, 1> left;
-                const u32 staged = s_.staged[g];
-                const u32 freed = team.mask32([&](u32 k) {
-                    if (!(waiting >> k & 1)) return false;
-                    left.at(0, k) = --s_.pending[32 * g + k];
-                    return (left.at(0, k) & pending_mask) == 0;
-                }) & ~staged;
-                if (team.leader()) row[g] = 0;
-                if (freed == 0) continue;
-                team.each32([&](u32 k) {
-                    if (freed >> k & 1) ready(ready_entry::make(32 * g + k, left.at(0, k) >> 16), popcount(freed & ((1u << k) - 1)));
+            for (u32 first = 0; first < groups; first += 32) {
+                typename P::template lane_array<u32, 1> mine; // a word of the row each
+                u32 words = team.mask32([&](u32 k) {
+                    mine.at(0, k) = first + k < groups ? row[first + k] : 0;
+                    if (mine.at(0, k) != 0) row[first + k] = 0;
+                    return mine.at(0, k) != 0;
                 });
-                shown(popcount(freed));
-                team.each32([&](u32 k) { // the scheduler is at work with them by now
-                    if (freed >> k & 1) hand_one(team, 32 * g + k, blocks, count);
-                });
+                SLIPSTREAM_ONE_COPY
+                for (; words != 0; words &= words - 1) {
+                    const u32 g = first + lowest_bit(words);
+                    const u32 waiting = team.from_lane(mine, lowest_bit(words));
+                    const u32 staged = s_.staged[g];
+                    typename P::template lane_array<u32, 1> left;
+                    const u32 freed = team.mask32([&](u32 k) {
+                        if (!(waiting >> k & 1)) return false;
+                        left.at(0, k) = --s_.pending[32 * g + k];
+                        return (left.at(0, k) & pending_mask) == 0;
+                    }) & ~staged;
+                    if (freed == 0) continue;
+                    team.each32([&](u32 k) {
+                        if (freed >> k & 1) ready(ready_entry::make(32 * g + k, left.at(0, k) >> 16), popcount(freed & ((1u << k) - 1)));
+                    });
+                    shown(popcount(freed));
+                    team.each32([&](u32 k) { // the scheduler is at work with them by now
+                        if (freed >> k & 1) hand_one(team, 32 * g + k, blocks, count);
+                    });
+                }
             }
-            team.sync();
         }
     }
 

@@ -203,6 +203,11 @@ struct host_platform {
                 for (u32 i = 0; i < 32; ++i) masks[k] |= static_cast<u32>(values.at(0, i) == values.at(0, k)) << i;
             for (u32 k = 0; k < 32; ++k) values.at(0, k) = masks[k];
         }
+        template <class Array> static void sums_before(Array& values)
+        {
+            u32 sum = 0;
+            for (u32 k = 0; k < 32; ++k) sum += std::exchange(values.at(0, k), sum);
+        }
         static u32 add(u32& word, u32 value) { return std::exchange(word, word + value); }
         static void set_bits(u32& word, u32 bits) { word |= bits; }
         static void set_bits(cell<u32>& word, u32 bits) { word.raw |= bits; }

@@ -164,19 +164,13 @@ private:
             return look_again_;
         }
         table_.list_again(team, team.from_lane(entries, lowest_bit(waiting)) & ready_entry::slot_mask);
-        // Blocks of those before each: nearly always as many as tasks, else a sum over the bits of their counts.
+        // Blocks of those before each: nearly always as many as tasks.
         const u32 larger = team.mask32([&](u32 k) {
-            blocks_before.at(0, k) = popcount(waiting & ((1u << k) - 1));
-            return (waiting >> k & 1) && blocks.at(0, k) != 1;
+            blocks_before.at(0, k) = waiting >> k & 1 ? blocks.at(0, k) : 0;
+            return blocks_before.at(0, k) > 1;
         });
-        if (larger != 0) {
-            team.each32([&](u32 k) { blocks_before.at(0, k) = 0; });
-            SLIPSTREAM_ONE_COPY
-            for (u32 bit = 0; (m_.n.workers >> bit) != 0; ++bit) {
-                const u32 have = team.mask32([&](u32 k) { return (waiting >> k & 1) && (blocks.at(0, k) >> bit & 1); });
-                team.each32([&](u32 k) { blocks_before.at(0, k) += popcount(have & ((1u << k) - 1)) << bit; });
-            }
-        }
+        if (larger == 0) team.each32([&](u32 k) { blocks_before.at(0, k) = popcount(waiting & ((1u << k) - 1)); });
+        else team.sums_before(blocks_before);
         const u32 handed = s_.counters[handed_blocks];
         const u32 tasks = s_.counters[handed_tasks];
         const u32 able = team.mask32([&](u32 k) {

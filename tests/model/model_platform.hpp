@@ -187,6 +187,15 @@ struct model_platform {
                 if (k % size() == rank()) first.at(0, k) = other;
             }
         }
+        template <class Array> static void sums_before(Array& values)
+        {
+            u32 sum = 0;
+            for (u32 k = 0; k < 32; ++k) {
+                const u32 own = from_lane(values, k);
+                if (k % size() == rank()) values.at(0, k) = sum;
+                sum += own;
+            }
+        }
         // Plain: fibers change places at atomics and collectives only.
         static u32 add(u32& word, u32 value) { return std::exchange(word, word + value); }
         static void set_bits(u32& word, u32 bits) { word |= bits; }
