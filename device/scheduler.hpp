@@ -11,7 +11,7 @@
 //
 // DISPATCH
 //   no more blocks than workers: each block is one mail; idle workers first, then, when every worker is busy, mailboxes with
-//     room.
+//     room. A task of one block that waits for nobody takes such a second place only where much is ready.
 //   staged (a task that waits for running ones): mailed like any other, with the list of what it waits for. No deadlock: whatever a
 //     mail waits for was mailed before it, and each worker takes its mails in order.
 //   more blocks than workers: idle workers are invited with a ticket mail and draw block numbers from the record's counter.
@@ -346,6 +346,7 @@ private:
                     p.ones = true;
                     late = team.mask32([&](u32 k) { return k < p.count && ready_.peek(k).linked_after(covered_); }) != 0;
                 }
+                if (entry.waits() == 0 && !crowded()) p.depth = 1;
             } else if (p.head.blocks <= m_.n.workers) {
                 p.block = s_.dealt[slot];
                 p.count = p.head.blocks - p.block;
@@ -384,13 +385,22 @@ private:
         return true;
     }
 
-    /// One-block tasks from the head of the ready queue on, 32 at most; the first is one.
+    /// One-block tasks from the head of the ready queue on, 32 at most; the first is one. All staged or none, unless it is crowded.
     SLIPSTREAM_BOTH u32 ones_in_a_row(team_type& team)
     {
         const u32 ready_count = ready_.known();
-        const u32 ones = team.mask32([&](u32 k) { return k < ready_count && P::get(s_.heads[ready_slot(k)]).blocks == 1; });
+        const bool together = crowded();
+        const bool staged = ready_.peek(0).waits() != 0;
+        const u32 ones = team.mask32([&](u32 k) {
+            if (k >= ready_count || P::get(s_.heads[ready_slot(k)]).blocks != 1) return false;
+            return together || (ready_.peek(k).waits() != 0) == staged;
+        });
         return ones == ~0u ? 32 : lowest_bit(~ones);
     }
+
+    /// Is there so much to do that a task may be mailed behind another one? Else it waits for an idle worker, which comes soon: on its
+    /// worker it might stand behind a long or a waiting one. A staged task, which waits anyhow, may at any time.
+    SLIPSTREAM_BOTH bool crowded() const { return ready_.known() + mails_ > m_.n.workers + m_.n.workers / 4; }
 
     /// What hand_out() is to mail: `count` mails, to workers with fewer than `depth` mails due.
     struct parcel {
