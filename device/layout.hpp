@@ -51,7 +51,7 @@ inline constexpr u32 mailbox_depth = 2;
 inline constexpr u32 staged_slots = abi::message_plain_slots; ///< ring slots of each ring fetched at a time at most: a chunk a lane of a warp
 inline constexpr u32 staged_rings = 4; ///< rings fetched in one go
 inline constexpr u32 glance_slots = 2; ///< of each ring, while none is known to hold more
-inline constexpr u32 ahead_slots = 32; ///< of the busy ring, at most: what a bus round trip must bring for 25 M tasks/s
+inline constexpr u32 ahead_slots_max = 32; ///< of the busy ring: what a bus round trip must bring for 25 M tasks/s
 inline constexpr u32 batch_messages = 32; ///< plain messages given places together
 inline constexpr u32 recent_max = 32;     ///< tasks handed over last, behind which others may be staged
 inline constexpr u32 waits_max = 3;       ///< tasks that a staged one may wait for
@@ -355,23 +355,25 @@ struct pool_tag {
 };
 static_assert(pool_block_entries == 4);
 
-/// How far a ring's message at the head is taken in. Owned by ingest.
+/// How far a ring is taken in. Owned by ingest.
 struct ring_progress {
     u64 position;  ///< slots consumed
     u64 published; ///< slots the submitter was told of
     u64 messages;  ///< messages handed on
     u32 stage;     ///< see ingest
-    u32 slot;
+    u32 slot;      ///< of the message at the head
+};
+
+/// How far a message is that is decoded chunk by chunk.
+struct message_progress {
     u32 entries_left;
     u32 scalars_left;
-    u32 entry;     ///< entries stored so far
-    u32 member;    ///< accesses seen so far
-    u32 scalar;    ///< scalar words stored so far
+    u32 entry;  ///< entries stored so far
+    u32 member; ///< accesses seen so far
+    u32 scalar; ///< scalar words stored so far
     u32 type;
     u32 last_block;
-    u32 ring;
-    u32 flags;     ///< message_flags
-    u32 reserved;
+    u32 flags; ///< message_flags
 };
 
 /// A task that may be mailed, on its way from linker to scheduler: it waits for nobody, or it is staged and its workers wait.
@@ -410,7 +412,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
 
 // The control block's own memory as a list: field, type, where it lies, how many. One list makes the offsets (host) and the
 // pointers (device). `near` is fast memory, `far` device memory.
-//   ingest alone     progress, incoming, kept, fetched, halves, parts, pool_free, pool_free_count, free_slots, free_slot_count, types
+//   ingest alone     progress, streamed, incoming, kept, fetched, halves, parts, pool_free, pool_free_count, free_slots, free_slot_count, types
 //   ingest fills while a slot is filling; the roles behind it read once it is decoded   pool_next .. first_block
 //   admission alone  live, exposed, orders; it fills a row of predecessors before it hands the task on
 //   notifier alone   notices, flips, low_water
@@ -447,8 +449,9 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(link_phase, word<u32>, near, 1)      /* linker -> scheduler */                                                    \
     X(schedule_phase, word<u32>, near, 1)  /* scheduler -> notifier */                                                  \
     X(progress, ring_progress, near, s.rings)                                                                           \
+    X(streamed, message_progress, near, s.rings)           /* the one at the head */                                    \
     X(incoming, u32, near, staged_rings * staged_slots * 16) /* ring slots of the poll in hand */                         \
-    X(kept, u32, near, (staged_slots + ahead_slots) * 16)  /* of the busy ring: see ingest */                           \
+    X(kept, u32, near, (staged_slots + ahead_slots_max) * 16)  /* of the busy ring: see ingest */                           \
     X(fetched, u32, near, staged_rings)                    /* complete slots of each */                                 \
     X(halves, u32, near, 3 * s.rings)                      /* first chunk of a two-chunk entry */                       \
     X(parts, message_part, near, batch_messages)           /* the plain messages in hand */                             \
