@@ -35,7 +35,7 @@
 
 namespace slipstream::device {
 
-/// `AheadSlots` ring slots at most are on their way ahead of need, each 32 of them in 16 registers of a lane.
+/// `AheadSlots` ring slots at most are on their way ahead of need, 8 of them in 4 registers of a lane.
 template <class P, u32 AheadSlots = ahead_slots_max>
 class ingest {
 public:
@@ -96,7 +96,7 @@ private:
     static constexpr u32 ahead_loads = AheadSlots * abi::slot_chunks / 32; ///< of a lane
     static constexpr u32 plain_blocks_bits = 5;
     static_assert((3 * (staged_slots * abi::slot_chunks - 1) + pool_block_entries - 1) / pool_block_entries < 1u << plain_blocks_bits);
-    static_assert(AheadSlots <= ahead_slots_max && AheadSlots * abi::slot_chunks % 32 == 0 && AheadSlots >= 2 * staged_slots);
+    static_assert(AheadSlots <= ahead_slots_max && AheadSlots % staged_slots == 0 && AheadSlots != 0);
     static_assert(batch_messages == 32 && staged_slots * abi::slot_chunks == 32, "an item of a team's collectives each");
     using lane_values = typename P::template lane_array<u32, 1>;
 
@@ -220,7 +220,7 @@ private:
     SLIPSTREAM_BOTH void read_ahead(team_type& team, u32 r, u64 end, const u32* words, u32 left)
     {
         ahead_ring_ = r;
-        ahead_reach_ = 2 * reach_;
+        ahead_reach_ = 2 * reach_ < AheadSlots ? 2 * reach_ : AheadSlots;
         ahead_slots_ = 0;
         kept_cut_ = cut_;
         kept_at_ = kept_end_ = static_cast<u32>(end);

@@ -22,8 +22,10 @@ struct plain_task {
 
 constexpr auto never = [] { return false; };
 
-struct ring_test {
-    explicit ring_test(const engine_shape& shape) : engine(shape, {describe_task<plain_task>()}), ingest(engine.m, engine.s), decoded(engine.s.decoded_queue()),
+/// `AheadSlots`: as the kernel for one worker an SM has it, or for two.
+template <u32 AheadSlots>
+struct ring_test_of {
+    explicit ring_test_of(const engine_shape& shape) : engine(shape, {describe_task<plain_task>()}), ingest(engine.m, engine.s), decoded(engine.s.decoded_queue()),
           freed(engine.s.free_queue())
     {
         for (u32 r = 0; r < shape.rings; ++r)
@@ -51,11 +53,12 @@ struct ring_test {
     void free_slot(u32 slot) { freed.push(engine.team, slot); }
 
     hand_made_engine engine;
-    device::ingest<P> ingest;
+    device::ingest<P, AheadSlots> ingest;
     device::queue_consumer<P, u32, edge::A3_decoded, edge::R3_taken> decoded;
     device::queue_producer<P, u32, edge::R2_slot_freed, edge::A2_slot_taken> freed;
     std::vector<host::ring_writer<P>> writers;
 };
+using ring_test = ring_test_of<device::ahead_slots_max>;
 
 } // namespace
 
@@ -476,7 +479,7 @@ wire_message numbered(u32 i, u32 ranges)
     return m;
 }
 
-void require_numbered(const ring_test& t, u32 slot, u32 i, u32 ranges)
+void require_numbered(const auto& t, u32 slot, u32 i, u32 ranges)
 {
     INFO("message " << i);
     REQUIRE(P::get(t.engine.s.task_id[slot]) == i);
@@ -494,14 +497,17 @@ u64 slots_looked(ring_test& t)
 
 } // namespace
 
-TEST_CASE("messages of one slot, of two and of more in one look come out whole and in order, over many laps", "[device][ring]")
+namespace {
+
+template <u32 AheadSlots>
+void pass_patterns()
 {
     // Ranges of each message, over and over: runs of one-slot messages of different length, others at their begin, middle and end.
     const std::vector<std::vector<u32>> patterns = {{2}, {5}, {2, 5}, {1, 0, 2, 5, 1}, {5, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, {28, 1, 9, 0, 0, 2}};
     for (const auto& pattern : patterns)
         for (const u32 ring_slots : {8u, 64u}) {
             INFO("pattern of " << pattern.size() << " from " << pattern[0] << ", ring " << ring_slots);
-            ring_test t({.window = 96, .ring_slots = ring_slots, .pool_blocks = 1024});
+            ring_test_of<AheadSlots> t({.window = 96, .ring_slots = ring_slots, .pool_blocks = 1024});
             const u32 count = 20 * ring_slots;
             const auto ranges = [&](u32 i) { return pattern[i % pattern.size()]; };
             u32 sent = 0, done = 0;
@@ -524,6 +530,14 @@ TEST_CASE("messages of one slot, of two and of more in one look come out whole a
             CHECK(*t.engine.s.pool_free_count == t.engine.m.n.pool_blocks);
             CHECK(*t.engine.s.free_slot_count == 96);
         }
+}
+
+} // namespace
+
+TEST_CASE("messages of one slot, of two and of more in one look come out whole and in order, over many laps", "[device][ring]")
+{
+    pass_patterns<device::ahead_slots_max>();
+    pass_patterns<device::staged_slots>();
 }
 
 TEST_CASE("slots or pool blocks that end within a batch: as many as find a place are taken, the next ones later", "[device][ring]")
