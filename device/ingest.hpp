@@ -1,22 +1,24 @@
 // The ingest role: takes messages from the pinned rings and decodes them straight into window slots.
 //
 // Chunks are polled and fetched by team-wide loads: one PCIe round trip, no head index, no doorbell. While nothing comes, the next
-// two slots of every ring are looked at. The ring that brings something is read ahead: a look is on its way while the messages of the one
-// before are decoded, each twice as long as the last one up to 32 slots, until one comes back short. What a look brought is kept until
-// it is taken, so that a full window fetches nothing twice.
+// two slots of every ring are looked at. The ring that brings something is read ahead: a look is on its way while the messages of
+// the one before are decoded, each twice as long as the last one up to 32 slots, until one comes back short. What a look brought is
+// kept until it is taken, so that a full window fetches nothing twice.
 //
-// Plain messages (every entry in one chunk, no longer than message_plain_slots: most are) get their places together, and a lane each
-// where they take a ring slot each; longer ones get a lane a chunk. Any other is decoded chunk by chunk as it arrives, so a message
-// longer than its ring streams through it. The decoded task is never copied again: accesses go into the pool, the rebuilt task struct
-// into the slot's record.
+// Plain messages (every entry in one chunk, no longer than message_plain_slots: most are) get their places together, and a lane
+// each where they take a ring slot each; longer ones get a lane a chunk. Any other is decoded chunk by chunk as it arrives, so a
+// message longer than its ring streams through it. The decoded task is never copied again: accesses go into the pool, the rebuilt
+// task struct into the slot's record.
 //
-// COST    for a batch of up to 32 one-slot messages: one fence; places 6 ballots, a lane a message for the rest: 12 loads of fast memory one
-//         behind the other, as many again and one of the L2 for each further chunk. For a slot that comes back: 3 such loads a batch.
-//         On the bus: a slot once, and what looks find empty: a glance of 128 B a ring while idle; of the busy ring twice what came, at most.
-// KEPT    s.kept is staged_slots + ahead_slots_max ring slots long. A look is staged behind the first staged_slots; what was left of the looks
-//         before, fewer slots than a message may have, moves right before it: a message lies in one piece.
-// OWNERS  this role alone: progress, incoming, kept, halves, parts, the stacks of free window slots and pool blocks. It writes records, task heads and pool blocks
-//         while their slot is filling: nobody else looks at them then.
+// COST    counted in sm_90a code, all lanes together: 340 instructions give a batch of up to 32 plain messages their places (6
+//         ballots), 110 describe them, 50 and 200 store a chunk of scalars and each handle of a chunk (its L2 load flies while the
+//         one before is stored). Beside it 400 a look and poll, 60 for whatever slots came back. No loop over messages where all
+//         take one ring slot. On the bus: a slot once, and what looks find empty: 128 B a ring while idle; of the busy ring no more
+//         than twice what came last.
+// KEPT    s.kept is staged_slots + ahead_slots_max ring slots long. A look is staged behind the first staged_slots; what was left
+//         of the looks before, fewer slots than a message may have, moves right before it: a message lies in one piece.
+// OWNERS  this role alone: progress, incoming, kept, halves, parts, the stacks of free window slots and pool blocks. It writes
+//         records, task heads and pool blocks while their slot is filling: nobody else looks at them then.
 // STATES  of a ring (ring_progress.stage)
 //   header  at a slot boundary, nothing held -> entries (slot and pool blocks taken together, or none: no hold and wait)
 //   entries -> scalars -> gate                by the chunks of the message
@@ -55,7 +57,8 @@ public:
         SLIPSTREAM_ONE_COPY
         for (bool all = ahead_ring_ == no_ring || reach_ != glance_slots || ++turns_ % P::look_at_rings == 0;; all = true) {
             progress = poll_rings(team, all);
-            if (progress || (all && !again_)) break; // else all: what a drain relies on is a look at every ring after the command was seen
+            if (progress || (all && !again_)) break;
+            // All, then: what a drain relies on is a look at every ring after the command was seen.
         }
         // The loads are relaxed so that they fly together (acquire loads wait for each other: measured, four rings cost four
         // bus round trips); one fence acquires for all tasks of a step.
@@ -95,7 +98,8 @@ private:
     static constexpr u32 no_ring = ~0u;
     static constexpr u32 ahead_loads = AheadSlots * abi::slot_chunks / 32; ///< of a lane
     static constexpr u32 plain_blocks_bits = 5;
-    static_assert((3 * (staged_slots * abi::slot_chunks - 1) + pool_block_entries - 1) / pool_block_entries < 1u << plain_blocks_bits);
+    static constexpr u32 plain_entries_max = 3 * (staged_slots * abi::slot_chunks - 1);
+    static_assert(plain_entries_max / pool_block_entries + 1 < 1u << plain_blocks_bits);
     static_assert(AheadSlots <= ahead_slots_max && AheadSlots % staged_slots == 0 && AheadSlots != 0);
     static_assert(batch_messages == 32 && staged_slots * abi::slot_chunks == 32, "an item of a team's collectives each");
     using lane_values = typename P::template lane_array<u32, 1>;
@@ -118,8 +122,8 @@ private:
         for (u32 i = 0; i < 4; ++i) staged[4 * c + i] = chunk.w[i];
     }
 
-    /// Polls every ring, or only the one that is read ahead. While window slots are short, the first ring polled takes them all: the
-    /// turn goes to the next ring that found none. In a fixed order, a ring behind one that is never empty would wait for ever.
+    /// Polls every ring, or only the one that is read ahead. While window slots are short, the first ring polled takes them all:
+    /// the turn goes to the next ring that found none. In a fixed order, a ring behind one that is never empty would wait for ever.
     SLIPSTREAM_BOTH bool poll_rings(team_type& team, bool all)
     {
         bool progress = false;
@@ -154,7 +158,8 @@ private:
                     const u32 left = slots - static_cast<u32>(s_.progress[r].position - position);
                     const bool more = slots == look_slots(reach_) || left != 0;
                     again_ |= cut_ && left == look_slots(reach_); // the look was too short for a message: the next one is not
-                    if (more && took && ahead_ring_ == no_ring) read_ahead(team, r, position + slots, words + 16 * (slots - left), left);
+                    if (more && took && ahead_ring_ == no_ring)
+                        read_ahead(team, r, position + slots, words + 16 * (slots - left), left);
                     else full |= static_cast<u32>(more) << r;
                 }
                 starving |= static_cast<u32>(starved_) << r;
@@ -178,8 +183,8 @@ private:
 
     SLIPSTREAM_BOTH u32 look_slots(u32 wanted) const { return wanted < m_.n.ring_slots ? wanted : m_.n.ring_slots; }
 
-    /// Loads the next slots of each of four rings, all loads in flight together: one bus round trip for all. Not of the ring that is
-    /// read ahead, nor of one that could not take a message. fetched[j]: how many from the head on are complete.
+    /// Loads the next slots of each of four rings, all loads in flight together: one bus round trip for all. Not of the ring that
+    /// is read ahead, nor of one that could not take a message. fetched[j]: how many from the head on are complete.
     SLIPSTREAM_BOTH void fetch(team_type& team, u32 first, bool room)
     {
         const u32 limit = look_slots(reach_) * abi::slot_chunks;
@@ -199,7 +204,8 @@ private:
         for (u32 j = 0; j < rings_at_once; ++j)
             team.each32([&](u32 c) {
                 chunks.at(j, c) = {}; // or the compiler carries along what was there before
-                if ((wanted >> j & 1) != 0 && c < limit) chunks.at(j, c) = load_chunk(first + j, s_.progress[first + j].position, c);
+                if ((wanted >> j & 1) != 0 && c < limit)
+                    chunks.at(j, c) = load_chunk(first + j, s_.progress[first + j].position, c);
             });
         SLIPSTREAM_UNROLL
         for (u32 j = 0; j < rings_at_once; ++j) {
@@ -263,9 +269,9 @@ private:
             });
     }
 
-    /// How many slots of the ring that is read ahead are at hand from its head on. When they are used up, or end within a message, what
-    /// the look on its way brought is put behind them, and the next one sent off if that one came back full. When it brought nothing, the
-    /// ring is one of all again.
+    /// How many slots of the ring that is read ahead are at hand from its head on. When they are used up, or end within a message,
+    /// what the look on its way brought is put behind them, and the next one sent off if that one came back full. When it brought
+    /// nothing, the ring is one of all again.
     SLIPSTREAM_BOTH u32 kept_slots(team_type& team)
     {
         const u64 position = s_.progress[ahead_ring_].position;
@@ -405,9 +411,9 @@ private:
                                             entries | (h.flags & ~u32{abi::flag_no_access}) << 16});
     }
 
-    /// Decodes plain messages staged at `words`: a run of those that take a ring slot each, or whatever lies within staged_slots slots,
-    /// as many of them as lie within `slots` and find a place; the first does lie within. Returns how many ring slots were taken; 0: no
-    /// place, nothing was taken.
+    /// Decodes plain messages staged at `words`: a run of those that take a ring slot each, or whatever lies within staged_slots
+    /// slots, as many of them as lie within `slots` and find a place; the first does lie within. Returns how many ring slots were
+    /// taken; 0: no place, nothing was taken.
     SLIPSTREAM_BOTH u32 take_plain(team_type& team, ring_progress& rp, u32 r, const u32* words, u32 slots)
     {
         if (*s_.free_slot_count == 0) return 0;
@@ -440,8 +446,8 @@ private:
         });
         if (waiting != 0) starts &= low_bits(lowest_bit(waiting) + 1);
 
-        // Then the places, in order: a window slot and pool blocks for each message, both from the top of their stacks. The blocks of
-        // those before are counted by the bits of their numbers; most tasks have one block or none.
+        // Then the places, in order: a window slot and pool blocks for each message, both from the top of their stacks. The blocks
+        // of those before are counted by the bits of their numbers; most tasks have one block or none.
         const u32 slots_free = *s_.free_slot_count;
         const u32 top = *s_.pool_free_count;
         lane_values below;
@@ -556,8 +562,8 @@ private:
     }
 
     /// Stores the entries of a plain message's chunk: `in` is what entries_in() says of it, `entries` and `afters` come before.
-    SLIPSTREAM_BOTH void take_entries(team_type& team, const abi::message_header& h, const message_part& part, const u32* w, u32 in, u32 entries,
-                                      u32 afters)
+    SLIPSTREAM_BOTH void take_entries(team_type& team, const abi::message_header& h, const message_part& part, const u32* w, u32 in,
+                                      u32 entries, u32 afters)
     {
         if (in == entry_is_after) {
             put_entry(team, pool_top(part.top, entries / pool_block_entries), entries,
@@ -733,8 +739,9 @@ private:
         }
     };
 
-    /// A registered handle. Handles never change, so the device keeps those it has met (`h`: what it has there) and reads the host's
-    /// table (a PCIe round trip) once for each. Lanes that meet at one handle write the same. `counts`: the lane counts the read.
+    /// A registered handle. Handles never change, so the device keeps those it has met (`h`: what it has there) and reads the
+    /// host's table (a PCIe round trip) once for each. Lanes that meet at one handle write the same. `counts`: the lane counts the
+    /// read.
     SLIPSTREAM_BOTH raw_access by_handle(u32 index, abi::handle_entry h, bool counts)
     {
         if (h.address == 0) {
@@ -835,7 +842,7 @@ private:
     bool again_ = false;   ///< some ring was looked at too briefly or too early to tell whether it holds a whole message
     bool cut_ = false;       ///< the slots polled last end within a message
     bool kept_cut_ = false;  ///< likewise those kept
-    u32 reach_ = glance_slots; ///< slots a look at all rings asks each for; more while one that is not read ahead brought all of them
+    u32 reach_ = glance_slots; ///< slots a look at all rings asks each for: more while one of them has more
     u32 turns_ = 0;
     u32 turn_ = 0; ///< the ring that is polled first
     // The ring that is read ahead.
