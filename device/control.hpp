@@ -55,7 +55,7 @@ SLIPSTREAM_BOTH round_result end_feed(typename P::template word<u32>& phase, typ
     return round_result::finished;
 }
 
-template <class P>
+template <class P, u32 AheadSlots = ahead_slots_max>
 class ingest_role {
 public:
     SLIPSTREAM_BOTH ingest_role(const engine_memory<P>& m, const control_state<P>& s) : s_(s), ingest_(m, s) {}
@@ -78,7 +78,7 @@ private:
     }
 
     const control_state<P>& s_;
-    ingest<P> ingest_;
+    ingest<P, AheadSlots> ingest_;
     command request_ = command::run;
     u32 rounds_ = 0;
 };
@@ -239,7 +239,6 @@ void initialise(const engine_memory<P>& m, const control_state<P>& s, const abi:
     for (u32 slot = 0; slot < m.n.window; ++slot) P::set(s.first_block[slot], no_block);
     for (u32 slot = 0; slot < m.n.window_used; ++slot) s.free_slots[m.n.window_used - 1 - slot] = slot;
     *s.free_slot_count = m.n.window_used;
-    for (u32 r = 0; r < m.n.rings; ++r) s.progress[r].ring = r;
     for (u32 t = 0; t < m.n.types; ++t) s.types[t] = types[t];
     for (u32 b = 0; b < m.n.pool_blocks; ++b) s.pool_free[m.n.pool_blocks - 1 - b] = b;
     *s.pool_free_count = m.n.pool_blocks;

@@ -1,22 +1,24 @@
 // The ingest role: takes messages from the pinned rings and decodes them straight into window slots.
 //
 // Chunks are polled and fetched by team-wide loads: one PCIe round trip, no head index, no doorbell. While nothing comes, the next
-// two slots of every ring are looked at. The ring that brings something is read ahead: a look is on its way while the messages of the one
-// before are decoded, each twice as long as the last one up to 32 slots, until one comes back short. What a look brought is kept until
-// it is taken, so that a full window fetches nothing twice.
+// two slots of every ring are looked at. The ring that brings something is read ahead: a look is on its way while the messages of
+// the one before are decoded, each twice as long as the last one up to 32 slots, until one comes back short. What a look brought is
+// kept until it is taken, so that a full window fetches nothing twice.
 //
-// Plain messages (every entry in one chunk, no longer than message_plain_slots: most are) get their places together, and a lane each
-// where they take a ring slot each; longer ones get a lane a chunk. Any other is decoded chunk by chunk as it arrives, so a message
-// longer than its ring streams through it. The decoded task is never copied again: accesses go into the pool, the rebuilt task struct
-// into the slot's record.
+// Plain messages (every entry in one chunk, no longer than message_plain_slots: most are) get their places together, and a lane
+// each where they take a ring slot each; longer ones get a lane a chunk. Any other is decoded chunk by chunk as it arrives, so a
+// message longer than its ring streams through it. The decoded task is never copied again: accesses go into the pool, the rebuilt
+// task struct into the slot's record.
 //
-// COST    for a batch of up to 32 one-slot messages: one fence; places 6 ballots, a lane a message for the rest: 12 loads of fast memory one
-//         behind the other, as many again and one of the L2 for each further chunk. For a slot that comes back: 3 such loads a batch.
-//         On the bus: a slot once, and what looks find empty: a glance of 128 B a ring while idle; of the busy ring twice what came, at most.
-// KEPT    s.kept is staged_slots + ahead_slots ring slots long. A look is staged behind the first staged_slots; what was left of the looks
-//         before, fewer slots than a message may have, moves right before it: a message lies in one piece.
-// OWNERS  this role alone: progress, incoming, kept, halves, parts, the stacks of free window slots and pool blocks. It writes records, task heads and pool blocks
-//         while their slot is filling: nobody else looks at them then.
+// COST    counted in sm_90a code, all lanes together: 340 instructions give a batch of up to 32 plain messages their places (6
+//         ballots), 110 describe them, 50 and 200 store a chunk of scalars and each handle of a chunk (its L2 load flies while the
+//         one before is stored). Beside it 400 a look and poll, 60 for whatever slots came back. No loop over messages where all
+//         take one ring slot. On the bus: a slot once, and what looks find empty: 128 B a ring while idle; of the busy ring no more
+//         than twice what came last.
+// KEPT    s.kept is staged_slots + ahead_slots_max ring slots long. A look is staged behind the first staged_slots; what was left
+//         of the looks before, fewer slots than a message may have, moves right before it: a message lies in one piece.
+// OWNERS  this role alone: progress, incoming, kept, halves, parts, the stacks of free window slots and pool blocks. It writes
+//         records, task heads and pool blocks while their slot is filling: nobody else looks at them then.
 // STATES  of a ring (ring_progress.stage)
 //   header  at a slot boundary, nothing held -> entries (slot and pool blocks taken together, or none: no hold and wait)
 //   entries -> scalars -> gate                by the chunks of the message
@@ -29,33 +31,34 @@
 // EDGES  A0 (ring chunks, relaxed polls + one acquire fence at system scope: host memory written before submit is visible to the task)
 //        R1 (consumed: the chunks were read, they may be overwritten) · A2 (slot free) · R3 (slot decoded)
 //        A16 (join word of a stream: its work is visible to the tasks that joined it)
-// Bus counts (layout.hpp: bus_count): chunks looked at in a register, what happens once in many tasks in fast memory.
+// Bus counts (layout.hpp: bus_count) in fast memory, one addition a look.
 #pragma once
 #include "device/layout.hpp"
 
 namespace slipstream::device {
 
-template <class P>
+/// `AheadSlots` ring slots at most are on their way ahead of need, 8 of them in 4 registers of a lane.
+template <class P, u32 AheadSlots = ahead_slots_max>
 class ingest {
 public:
     using team_type = typename P::team;
 
     SLIPSTREAM_BOTH ingest(const engine_memory<P>& memory, const control_state<P>& state)
-        : m_(memory), s_(state), free_(state.free_queue()), decoded_(state.decoded_queue()), looked_(state.bus[ring_chunks_looked])
+        : m_(memory), s_(state), free_(state.free_queue()), decoded_(state.decoded_queue())
     {
     }
 
     /// Polls the rings once. Returns true when something was taken.
     SLIPSTREAM_BOTH bool step(team_type& team)
     {
-        starved_ = false;
         reclaim(team);
         // While one ring is busy the others are looked at less often: they would only cost its loads their overlap.
         bool progress = false;
         SLIPSTREAM_ONE_COPY
-        for (bool all = ahead_ring_ == no_ring || contended_ || ++turns_ % P::look_at_rings == 0;; all = true) {
+        for (bool all = ahead_ring_ == no_ring || reach_ != glance_slots || ++turns_ % P::look_at_rings == 0;; all = true) {
             progress = poll_rings(team, all);
-            if (progress || (all && !again_)) break; // else all: what a drain relies on is a look at every ring after the command was seen
+            if (progress || (all && !again_)) break;
+            // All, then: what a drain relies on is a look at every ring after the command was seen.
         }
         // The loads are relaxed so that they fly together (acquire loads wait for each other: measured, four rings cost four
         // bus round trips); one fence acquires for all tasks of a step.
@@ -81,7 +84,6 @@ public:
         u64 taken = 0;
         SLIPSTREAM_ONE_COPY
         for (u32 r = 0; r < m_.n.rings; ++r) taken += s_.progress[r].position;
-        s_.bus[ring_chunks_looked] = looked_;
         s_.bus[ring_slots_taken] = taken;
         s_.bus[handles_read] = s_.counters[handles_met];
         SLIPSTREAM_ONE_COPY
@@ -94,9 +96,11 @@ private:
     static constexpr u32 rings_at_once = staged_rings;
     static constexpr u32 staged_words = staged_slots * 16;
     static constexpr u32 no_ring = ~0u;
-    static constexpr u32 ahead_loads = ahead_slots * abi::slot_chunks / 32; ///< of a lane
+    static constexpr u32 ahead_loads = AheadSlots * abi::slot_chunks / 32; ///< of a lane
     static constexpr u32 plain_blocks_bits = 5;
-    static_assert((3 * (staged_slots * abi::slot_chunks - 1) + pool_block_entries - 1) / pool_block_entries < 1u << plain_blocks_bits);
+    static constexpr u32 plain_entries_max = 3 * (staged_slots * abi::slot_chunks - 1);
+    static_assert(plain_entries_max / pool_block_entries + 1 < 1u << plain_blocks_bits);
+    static_assert(AheadSlots <= ahead_slots_max && AheadSlots % staged_slots == 0 && AheadSlots != 0);
     static_assert(batch_messages == 32 && staged_slots * abi::slot_chunks == 32, "an item of a team's collectives each");
     using lane_values = typename P::template lane_array<u32, 1>;
 
@@ -118,17 +122,17 @@ private:
         for (u32 i = 0; i < 4; ++i) staged[4 * c + i] = chunk.w[i];
     }
 
-    /// Polls every ring, or only the one that is read ahead. While window slots are short, the first ring polled takes them all: the
-    /// turn goes to the next ring that found none. In a fixed order, a ring behind one that is never empty would wait for ever.
+    /// Polls every ring, or only the one that is read ahead. While window slots are short, the first ring polled takes them all:
+    /// the turn goes to the next ring that found none. In a fixed order, a ring behind one that is never empty would wait for ever.
     SLIPSTREAM_BOTH bool poll_rings(team_type& team, bool all)
     {
         bool progress = false;
-        u32 nearest = ~0u;
-        u32 next = turn_;
         u32 first = turn_ / rings_at_once * rings_at_once;
         unseen_ = again_ = false;
-        u32 full = 0; // rings of which there is more
+        u32 full = 0; // rings of which there is more, a bit each
+        u32 starving = 0;
         const u32 ahead_slots_kept = ahead_ring_ != no_ring ? kept_slots(team) : 0;
+        starved_ = false;
         if (!all && ahead_ring_ == no_ring) return false;
         const bool room = *s_.free_slot_count != 0;
         const u32 rings = all ? m_.n.rings : 1;
@@ -144,9 +148,7 @@ private:
                 const u64 position = s_.progress[r].position;
                 const u32 slots = ahead ? ahead_slots_kept : s_.fetched[j];
                 const u32* const words = ahead ? kept_words(position) : s_.incoming + j * staged_words;
-                const bool starved_before = starved_;
-                starved_ = false;
-                cut_ = false;
+                starved_ = cut_ = false;
                 const bool took = poll(team, r, slots, words);
                 progress |= took;
                 if (ahead) {
@@ -156,59 +158,63 @@ private:
                     const u32 left = slots - static_cast<u32>(s_.progress[r].position - position);
                     const bool more = slots == look_slots(reach_) || left != 0;
                     again_ |= cut_ && left == look_slots(reach_); // the look was too short for a message: the next one is not
-                    if (more && took && ahead_ring_ == no_ring) read_ahead(team, r, position + slots, words + 16 * (slots - left), left);
+                    if (more && took && ahead_ring_ == no_ring)
+                        read_ahead(team, r, position + slots, words + 16 * (slots - left), left);
                     else full |= static_cast<u32>(more) << r;
                 }
-                const u32 distance = r > turn_ ? r - turn_ : r + m_.n.rings - turn_;
-                if (starved_ && distance < nearest) {
-                    nearest = distance;
-                    next = r;
-                }
-                starved_ |= starved_before;
+                starving |= static_cast<u32>(starved_) << r;
             }
             first += rings_at_once;
             if (first >= m_.n.rings) first = 0;
         }
+        starved_ = starving != 0;
         if (all && room) { // else nobody knows who waits
-            turn_ = next;
-            contended_ = full != 0;
-            reach_ = contended_ ? staged_slots : glance_slots;
+            const u32 behind = starving & ~low_bits(turn_ + 1);
+            if (starving != 0) turn_ = lowest_bit(behind != 0 ? behind : starving);
+            reach_ = full != 0 ? staged_slots : glance_slots;
         }
         return progress;
     }
 
+    SLIPSTREAM_BOTH void count_look(team_type& team, u32 chunks) const
+    {
+        if (team.leader()) s_.bus[ring_chunks_looked] += chunks;
+    }
+
     SLIPSTREAM_BOTH u32 look_slots(u32 wanted) const { return wanted < m_.n.ring_slots ? wanted : m_.n.ring_slots; }
 
-    /// Loads the next slots of each of four rings, all loads in flight together: one bus round trip for all. Not of the ring that is
-    /// read ahead, nor of one that could not take a message. fetched[j]: how many from the head on are complete.
+    /// Loads the next slots of each of four rings, all loads in flight together: one bus round trip for all. Not of the ring that
+    /// is read ahead, nor of one that could not take a message. fetched[j]: how many from the head on are complete.
     SLIPSTREAM_BOTH void fetch(team_type& team, u32 first, bool room)
     {
         const u32 limit = look_slots(reach_) * abi::slot_chunks;
-        u32 bad[rings_at_once];
-        bool wanted[rings_at_once];
+        u32 wanted = 0; // a bit a ring
+        SLIPSTREAM_UNROLL
         for (u32 j = 0; j < rings_at_once; ++j) {
             const u32 r = first + j;
-            wanted[j] = false;
-            if (r < m_.n.rings && r != ahead_ring_) {
-                const u32 stage = s_.progress[r].stage;
-                wanted[j] = stage == stage_header ? room : stage != stage_gate;
-                unseen_ |= !wanted[j];
-            }
-            bad[j] = wanted[j] ? limit : 0;
-            looked_ += bad[j];
+            if (r >= m_.n.rings || r == ahead_ring_) continue;
+            const u32 stage = s_.progress[r].stage;
+            if (stage == stage_header ? room : stage != stage_gate) wanted |= 1u << j;
+            else unseen_ = true;
         }
-        SLIPSTREAM_ONE_COPY
-        for (u32 c = team.rank(); c < limit; c += team.size()) {
-            abi::chunk chunk[rings_at_once];
-            u64 position[rings_at_once];
-            for (u32 j = 0; j < rings_at_once; ++j) {
-                if (!wanted[j]) continue;
-                position[j] = s_.progress[first + j].position;
-                chunk[j] = load_chunk(first + j, position[j], c);
-            }
-            for (u32 j = 0; j < rings_at_once; ++j)
-                if (c < bad[j]) stage(chunk[j], position[j], c, s_.incoming + j * staged_words, bad[j]); // else: not wanted, or a gap before
+        count_look(team, popcount(wanted) * limit);
+        typename P::template lane_array<abi::chunk, rings_at_once> chunks;
+        u32 bad[rings_at_once];
+        SLIPSTREAM_UNROLL
+        for (u32 j = 0; j < rings_at_once; ++j)
+            team.each32([&](u32 c) {
+                chunks.at(j, c) = {}; // or the compiler carries along what was there before
+                if ((wanted >> j & 1) != 0 && c < limit)
+                    chunks.at(j, c) = load_chunk(first + j, s_.progress[first + j].position, c);
+            });
+        SLIPSTREAM_UNROLL
+        for (u32 j = 0; j < rings_at_once; ++j) {
+            bad[j] = (wanted >> j & 1) != 0 ? limit : 0;
+            team.each32([&](u32 c) { // a chunk behind a gap is not looked at
+                if (c < bad[j]) stage(chunks.at(j, c), s_.progress[first + j].position, c, s_.incoming + j * staged_words, bad[j]);
+            });
         }
+        SLIPSTREAM_UNROLL
         for (u32 j = 0; j < rings_at_once; ++j) {
             const u32 whole = team.reduce_min(bad[j]) / abi::slot_chunks;
             if (team.leader()) s_.fetched[j] = whole;
@@ -220,10 +226,10 @@ private:
     SLIPSTREAM_BOTH void read_ahead(team_type& team, u32 r, u64 end, const u32* words, u32 left)
     {
         ahead_ring_ = r;
-        ahead_reach_ = 2 * reach_;
+        ahead_reach_ = 2 * reach_ < AheadSlots ? 2 * reach_ : AheadSlots;
         ahead_slots_ = 0;
         kept_cut_ = cut_;
-        kept_at_ = kept_end_ = end;
+        kept_at_ = kept_end_ = static_cast<u32>(end);
         move_kept(team, words, left);
     }
 
@@ -246,32 +252,33 @@ private:
 
     SLIPSTREAM_BOTH const u32* kept_words(u64 position) const
     {
-        return s_.kept + (staged_words + 16 * static_cast<std::int32_t>(position - kept_at_));
+        return s_.kept + (staged_words + 16 * static_cast<std::int32_t>(static_cast<u32>(position) - kept_at_));
     }
 
-    /// Sends the loads of the busy ring's next slots off; they arrive while the messages in hand are decoded.
-    SLIPSTREAM_BOTH void look_ahead(team_type& team, u64 position)
+    /// Sends the loads of the busy ring's next slots off, `room` at most; they arrive while the messages in hand are decoded.
+    SLIPSTREAM_BOTH void look_ahead(team_type& team, u64 end, u32 room)
     {
-        const u32 room = m_.n.ring_slots - static_cast<u32>(kept_end_ - position);
         ahead_slots_ = ahead_reach_ < room ? ahead_reach_ : room;
         const u32 limit = ahead_slots_ * abi::slot_chunks;
-        looked_ += limit;
+        count_look(team, limit);
         SLIPSTREAM_UNROLL
         for (u32 n = 0; n < ahead_loads; ++n)
             team.each32([&](u32 k) {
-                if (32 * n + k < limit) ahead_.at(n, k) = load_chunk(ahead_ring_, kept_end_, 32 * n + k);
+                ahead_.at(n, k) = {};
+                if (32 * n + k < limit) ahead_.at(n, k) = load_chunk(ahead_ring_, end, 32 * n + k);
             });
     }
 
-    /// How many slots of the ring that is read ahead are at hand from its head on. When they are used up, or end within a message, what
-    /// the look on its way brought is put behind them, and the next one sent off if that one came back full. When it brought nothing, the
-    /// ring is one of all again.
+    /// How many slots of the ring that is read ahead are at hand from its head on. When they are used up, or end within a message,
+    /// what the look on its way brought is put behind them, and the next one sent off if that one came back full. When it brought
+    /// nothing, the ring is one of all again.
     SLIPSTREAM_BOTH u32 kept_slots(team_type& team)
     {
         const u64 position = s_.progress[ahead_ring_].position;
-        const u32 left = static_cast<u32>(kept_end_ - position);
+        const u32 left = kept_end_ - static_cast<u32>(position);
+        const u64 end = position + left;
         if (s_.progress[ahead_ring_].stage == stage_gate || (left != 0 && !kept_cut_)) return left;
-        if (ahead_slots_ == 0) look_ahead(team, position);
+        if (ahead_slots_ == 0) look_ahead(team, end, m_.n.ring_slots - left);
         move_kept(team, kept_words(position), left);
         const u32 limit = ahead_slots_ * abi::slot_chunks;
         u32 bad = limit;
@@ -279,7 +286,7 @@ private:
         for (u32 n = 0; n < ahead_loads; ++n)
             team.each32([&](u32 k) {
                 const u32 c = 32 * n + k;
-                if (c < limit && c < bad) stage(ahead_.at(n, k), kept_end_, c, s_.kept + staged_words, bad);
+                if (c < limit && c < bad) stage(ahead_.at(n, k), end, c, s_.kept + staged_words, bad);
             });
         const u32 whole = team.reduce_min(bad) / abi::slot_chunks;
         team.sync();
@@ -288,10 +295,10 @@ private:
         kept_cut_ = false;
         const bool full = whole == ahead_slots_;
         const u32 reach = full ? 2 * ahead_slots_ : whole;
-        ahead_reach_ = reach < glance_slots ? glance_slots : reach < ahead_slots ? reach : ahead_slots;
+        ahead_reach_ = reach < glance_slots ? glance_slots : reach < AheadSlots ? reach : AheadSlots;
         ahead_slots_ = 0;
         if (whole == 0) ahead_ring_ = no_ring;
-        else if (full) look_ahead(team, position);
+        else if (full) look_ahead(team, end + whole, m_.n.ring_slots - left - whole);
         return left + whole;
     }
 
@@ -355,15 +362,18 @@ private:
     /// Decodes one staged ring slot. False: nothing was taken, for want of a window slot or pool blocks.
     SLIPSTREAM_BOTH bool take_slot(team_type& team, ring_progress& rp, u32 r, const u32* words)
     {
+        message_progress mp = s_.streamed[r]; // not held beside rp: plain messages have no use for it
         u32 c = 0;
         if (rp.stage == stage_header) {
-            const abi::chunk first{{words[0], words[1], words[2], 0}};
-            if (!begin(team, rp, r, abi::message_header::decode(first))) return false;
+            if (!begin(team, rp, mp, r, header_at(words))) return false;
             c = 1;
         }
         SLIPSTREAM_ONE_COPY
-        for (; c < abi::slot_chunks && rp.stage != stage_gate; ++c) take_chunk(team, rp, words + 4 * c);
+        for (; c < abi::slot_chunks && rp.stage != stage_gate; ++c) take_chunk(team, rp, mp, r, words + 4 * c);
         ++rp.position;
+        team.sync();
+        if (team.leader()) s_.streamed[r] = mp;
+        team.sync();
         return true;
     }
 
@@ -401,9 +411,9 @@ private:
                                             entries | (h.flags & ~u32{abi::flag_no_access}) << 16});
     }
 
-    /// Decodes plain messages staged at `words`: a run of those that take a ring slot each, or whatever lies within staged_slots slots,
-    /// as many of them as lie within `slots` and find a place; the first does lie within. Returns how many ring slots were taken; 0: no
-    /// place, nothing was taken.
+    /// Decodes plain messages staged at `words`: a run of those that take a ring slot each, or whatever lies within staged_slots
+    /// slots, as many of them as lie within `slots` and find a place; the first does lie within. Returns how many ring slots were
+    /// taken; 0: no place, nothing was taken.
     SLIPSTREAM_BOTH u32 take_plain(team_type& team, ring_progress& rp, u32 r, const u32* words, u32 slots)
     {
         if (*s_.free_slot_count == 0) return 0;
@@ -436,8 +446,8 @@ private:
         });
         if (waiting != 0) starts &= low_bits(lowest_bit(waiting) + 1);
 
-        // Then the places, in order: a window slot and pool blocks for each message, both from the top of their stacks. The blocks of
-        // those before are counted by the bits of their numbers; most tasks have one block or none.
+        // Then the places, in order: a window slot and pool blocks for each message, both from the top of their stacks. The blocks
+        // of those before are counted by the bits of their numbers; most tasks have one block or none.
         const u32 slots_free = *s_.free_slot_count;
         const u32 top = *s_.pool_free_count;
         lane_values below;
@@ -552,8 +562,8 @@ private:
     }
 
     /// Stores the entries of a plain message's chunk: `in` is what entries_in() says of it, `entries` and `afters` come before.
-    SLIPSTREAM_BOTH void take_entries(team_type& team, const abi::message_header& h, const message_part& part, const u32* w, u32 in, u32 entries,
-                                      u32 afters)
+    SLIPSTREAM_BOTH void take_entries(team_type& team, const abi::message_header& h, const message_part& part, const u32* w, u32 in,
+                                      u32 entries, u32 afters)
     {
         if (in == entry_is_after) {
             put_entry(team, pool_top(part.top, entries / pool_block_entries), entries,
@@ -600,7 +610,7 @@ private:
         if (bits != 0) team.set_bits(s_.pool_tags[block], bits);
     }
 
-    SLIPSTREAM_BOTH bool begin(team_type& team, ring_progress& rp, u32 r, const abi::message_header& h)
+    SLIPSTREAM_BOTH bool begin(team_type& team, ring_progress& rp, message_progress& mp, u32 r, const abi::message_header& h)
     {
         const u32 free = *s_.free_slot_count;
         const u32 blocks = blocks_for(h.entries);
@@ -617,12 +627,12 @@ private:
         team.sync();
         rp.stage = h.entries ? stage_entries : h.scalars ? stage_scalars : stage_gate;
         rp.slot = slot;
-        rp.entries_left = h.entries;
-        rp.scalars_left = h.scalars;
-        rp.entry = rp.member = rp.scalar = 0;
-        rp.type = h.type;
-        rp.flags = h.flags;
-        rp.last_block = P::get(s_.first_block[slot]);
+        mp.entries_left = h.entries;
+        mp.scalars_left = h.scalars;
+        mp.entry = mp.member = mp.scalar = 0;
+        mp.type = h.type;
+        mp.flags = h.flags;
+        mp.last_block = P::get(s_.first_block[slot]);
         return true;
     }
 
@@ -662,57 +672,57 @@ private:
         if (at < m_.n.sample_capacity) m_.control_log[at] = {P::clock_ns(), taken, ring, m_.n.window_used - *s_.free_slot_count};
     }
 
-    SLIPSTREAM_BOTH void take_chunk(team_type& team, ring_progress& rp, const u32* w)
+    SLIPSTREAM_BOTH void take_chunk(team_type& team, ring_progress& rp, message_progress& mp, u32 r, const u32* w)
     {
         switch (rp.stage) {
         case stage_entries:
             if (w[0] & abi::handle_bit) {
-                for (u32 i = 0; i < 3 && rp.entries_left && (w[i] & abi::handle_bit); ++i) take_handle(team, rp, w[i]);
+                for (u32 i = 0; i < 3 && mp.entries_left && (w[i] & abi::handle_bit); ++i) take_handle(team, rp.slot, mp, w[i]);
             } else if (abi::kind_of(w[0]) == abi::entry_kind::rect || abi::kind_of(w[0]) == abi::entry_kind::long_range) {
                 team.sync();
                 if (team.leader())
-                    for (u32 i = 0; i < 3; ++i) half(rp)[i] = w[i];
+                    for (u32 i = 0; i < 3; ++i) half(r)[i] = w[i];
                 team.sync();
                 rp.stage = stage_second_half;
                 return;
             } else if (abi::kind_of(w[0]) == abi::entry_kind::after) {
-                store_entry(team, rp, abi::access_entry::after(w[0] & 0xff, w[1] | static_cast<u64>(w[2]) << 32), false);
+                store_entry(team, mp, abi::access_entry::after(w[0] & 0xff, w[1] | static_cast<u64>(w[2]) << 32), false);
             } else {
-                take_access(team, rp, abi::mode_of(w[0]), {address_in(w), w[2], 0, 1, 0});
+                take_access(team, rp.slot, mp, abi::mode_of(w[0]), {address_in(w), w[2], 0, 1, 0});
             }
             break;
         case stage_second_half: {
-            const u32* const first = half(rp);
+            const u32* const first = half(r);
             const bool rect = abi::kind_of(first[0]) == abi::entry_kind::rect;
             rp.stage = stage_entries;
-            take_access(team, rp, abi::mode_of(first[0]),
+            take_access(team, rp.slot, mp, abi::mode_of(first[0]),
                         rect ? raw_access{address_in(first), first[2], 0, w[0], w[1]}
                              : raw_access{address_in(first), first[2] | static_cast<u64>(w[0]) << 32, 0, 1, 0});
             break;
         }
         case stage_scalars: {
-            const abi::task_type& type = s_.types[rp.type];
-            for (u32 i = 0; i < 3 && rp.scalars_left; ++i, --rp.scalars_left, ++rp.scalar)
-                if (team.leader() && rp.scalar < type.scalars)
-                    P::set(m_.records[rp.slot].words[type.scalar_offset[rp.scalar]], w[i]);
+            const abi::task_type& type = s_.types[mp.type];
+            for (u32 i = 0; i < 3 && mp.scalars_left; ++i, --mp.scalars_left, ++mp.scalar)
+                if (team.leader() && mp.scalar < type.scalars)
+                    P::set(m_.records[rp.slot].words[type.scalar_offset[mp.scalar]], w[i]);
             break;
         }
         default: break;
         }
-        if (rp.stage == stage_entries && rp.entries_left == 0) rp.stage = stage_scalars;
-        if (rp.stage == stage_scalars && rp.scalars_left == 0) rp.stage = stage_gate;
+        if (rp.stage == stage_entries && mp.entries_left == 0) rp.stage = stage_scalars;
+        if (rp.stage == stage_scalars && mp.scalars_left == 0) rp.stage = stage_gate;
     }
 
     SLIPSTREAM_BOTH static u64 address_in(const u32* w) { return static_cast<u64>(w[0] & ((1u << 25) - 1)) << 32 | w[1]; }
 
-    /// The first chunk of a two-chunk entry, kept in fast memory: in ring_progress it would need an address, and a local
+    /// The first chunk of a two-chunk entry, kept in fast memory: in message_progress it would need an address, and a local
     /// variable with an address lies in memory that every acquire of this SM empties from the L1.
-    SLIPSTREAM_BOTH u32* half(const ring_progress& rp) const { return s_.halves + 3 * rp.ring; }
+    SLIPSTREAM_BOTH u32* half(u32 r) const { return s_.halves + 3 * r; }
 
-    SLIPSTREAM_BOTH void take_handle(team_type& team, ring_progress& rp, u32 w)
+    SLIPSTREAM_BOTH void take_handle(team_type& team, u32 slot, message_progress& mp, u32 w)
     {
         const u32 index = w & abi::handle_index_mask;
-        take_access(team, rp, abi::mode_of(w), by_handle(index, m_.handle_cache[index], team.leader()));
+        take_access(team, slot, mp, abi::mode_of(w), by_handle(index, m_.handle_cache[index], team.leader()));
     }
 
     /// A declared access, before it is packed.
@@ -729,8 +739,9 @@ private:
         }
     };
 
-    /// A registered handle. Handles never change, so the device keeps those it has met (`h`: what it has there) and reads the host's
-    /// table (a PCIe round trip) once for each. Lanes that meet at one handle write the same. `counts`: the lane counts the read.
+    /// A registered handle. Handles never change, so the device keeps those it has met (`h`: what it has there) and reads the
+    /// host's table (a PCIe round trip) once for each. Lanes that meet at one handle write the same. `counts`: the lane counts the
+    /// read.
     SLIPSTREAM_BOTH raw_access by_handle(u32 index, abi::handle_entry h, bool counts)
     {
         if (h.address == 0) {
@@ -743,11 +754,11 @@ private:
         return {h.address, h.bytes, index + 1, h.rows ? h.rows : 1, h.rows ? h.pitch : 0};
     }
 
-    SLIPSTREAM_BOTH void take_access(team_type& team, ring_progress& rp, abi::access_mode mode, const raw_access& a)
+    SLIPSTREAM_BOTH void take_access(team_type& team, u32 slot, message_progress& mp, abi::access_mode mode, const raw_access& a)
     {
-        if (team.leader()) set_member(s_.types[rp.type], m_.records[rp.slot].words, rp.member, a);
-        ++rp.member;
-        store_entry(team, rp, a.entry(mode), a.handle_plus_one != 0);
+        if (team.leader()) set_member(s_.types[mp.type], m_.records[slot].words, mp.member, a);
+        ++mp.member;
+        store_entry(team, mp, a.entry(mode), a.handle_plus_one != 0);
     }
 
     /// The first accesses of a message are the typed members of the task struct: put pointer and size back in their place.
@@ -767,15 +778,15 @@ private:
         }
     }
 
-    SLIPSTREAM_BOTH void store_entry(team_type& team, ring_progress& rp, const abi::access_entry& declared, bool registered)
+    SLIPSTREAM_BOTH void store_entry(team_type& team, message_progress& mp, const abi::access_entry& declared, bool registered)
     {
-        const bool ignored = (rp.flags & abi::flag_no_access) != 0 && declared.is_memory();
+        const bool ignored = (mp.flags & abi::flag_no_access) != 0 && declared.is_memory();
         const abi::access_entry entry = ignored ? abi::access_entry{0, 0} : declared;
-        const u32 at = rp.entry % pool_block_entries;
-        if (at == 0 && rp.entry != 0) rp.last_block = P::get(s_.pool_next[rp.last_block]);
-        if (team.leader()) put_entry(team, rp.last_block, at, entry, registered);
-        ++rp.entry;
-        --rp.entries_left;
+        const u32 at = mp.entry % pool_block_entries;
+        if (at == 0 && mp.entry != 0) mp.last_block = P::get(s_.pool_next[mp.last_block]);
+        if (team.leader()) put_entry(team, mp.last_block, at, entry, registered);
+        ++mp.entry;
+        --mp.entries_left;
     }
 
     /// Hands the decoded task over once everything its `after` entries name was handed over before.
@@ -829,20 +840,18 @@ private:
     bool starved_ = false; ///< a message waits for a window slot or pool blocks
     bool unseen_ = false;  ///< some ring was not looked at in this step
     bool again_ = false;   ///< some ring was looked at too briefly or too early to tell whether it holds a whole message
-    bool contended_ = false; ///< a ring that is not read ahead brings more than it was asked for
     bool cut_ = false;       ///< the slots polled last end within a message
     bool kept_cut_ = false;  ///< likewise those kept
-    u32 reach_ = glance_slots; ///< slots a look at all rings asks each for
+    u32 reach_ = glance_slots; ///< slots a look at all rings asks each for: more while one of them has more
     u32 turns_ = 0;
     u32 turn_ = 0; ///< the ring that is polled first
     // The ring that is read ahead.
     u32 ahead_ring_ = no_ring;
     u32 ahead_reach_ = 0; ///< slots the next look asks for
-    u32 ahead_slots_ = 0; ///< asked for by the look on its way, which begins at kept_end_; 0: none is
+    u32 ahead_slots_ = 0; ///< asked for by the look on its way, which begins behind the last one kept; 0: none is
     typename P::template lane_array<abi::chunk, ahead_loads> ahead_; ///< what it brings
-    u64 kept_end_ = 0; ///< position behind the last slot kept
-    u64 kept_at_ = 0;  ///< position of the slot at kept + staged_words
-    u64 looked_; ///< see ring_chunks_looked; 64 bits: it counts on while nothing comes
+    u32 kept_end_ = 0; ///< position behind the last slot kept; wraps, as the next one
+    u32 kept_at_ = 0;  ///< position of the slot at kept + staged_words
 };
 
 } // namespace slipstream::device

@@ -27,12 +27,12 @@
 // EDGES   see device/edge.hpp; each operation names its own.
 //
 // Fast-memory budget, by control_state::measure (4 rings, 131 workers, 5 task types): G = W/32 groups; successors 4 W G, pool
-// books 12 a block of four accesses, what staged tasks wait for 48 W, ring slots in hand 4.6 K, bus counts 88, the rest about 84 W. Accesses: 64 a block, as many blocks as
-// find room in the 224 K of an SM; the others lie in device memory (sizes::pool_near_blocks).
+// books 12 a block of four accesses, what staged tasks wait for 48 W, ring slots in hand 4.6 K, bus counts 88, the rest about 84 W.
+// Accesses: 64 a block, as many blocks as find room in the 224 K of an SM; the others lie in device memory (sizes::pool_near_blocks).
 //   W                 32      64      256     512     1024
-//   near, bytes       27 K    32 K    67 K    129 K   171 K and its successors in device memory (128 K)
+//   near, bytes       30 K    35 K    71 K    134 K   178 K and its successors in device memory (128 K)
 //   pool blocks       1336    1368    1560    1816    2328
-//   of these near     all     all     all     1464    784
+//   of these near     all     all     all     1384    680
 #pragma once
 #include "device/queue.hpp"
 #include <slipstream/abi/access_entry.hpp>
@@ -51,10 +51,10 @@ inline constexpr u32 index_classes = 36; ///< see access_index
 inline constexpr u32 rings_max = 16;
 inline constexpr u32 cuda_workers_per_sm_step = 160; ///< the kernel for n workers an SM has room for n times as many
 inline constexpr u32 mailbox_depth = 2;
-inline constexpr u32 staged_slots = abi::message_plain_slots; ///< ring slots of each ring fetched at a time at most: a chunk a lane of a warp
+inline constexpr u32 staged_slots = abi::message_plain_slots; ///< of each ring fetched at a time, at most: one chunk a lane of a warp
 inline constexpr u32 staged_rings = 4; ///< rings fetched in one go
 inline constexpr u32 glance_slots = 2; ///< of each ring, while none is known to hold more
-inline constexpr u32 ahead_slots = 32; ///< of the busy ring, at most: what a bus round trip must bring for 25 M tasks/s
+inline constexpr u32 ahead_slots_max = 32; ///< of the busy ring: what a bus round trip must bring for 25 M tasks/s
 inline constexpr u32 batch_messages = 32; ///< plain messages given places together
 inline constexpr u32 waits_max = 3;       ///< tasks that a staged one may wait for
 inline constexpr u32 admitted_max = 32; ///< tasks between admission and linker
@@ -366,23 +366,25 @@ struct alignas(16) index_bucket {
     u32 spilled;
 };
 
-/// How far a ring's message at the head is taken in. Owned by ingest.
+/// How far a ring is taken in. Owned by ingest.
 struct ring_progress {
     u64 position;  ///< slots consumed
     u64 published; ///< slots the submitter was told of
     u64 messages;  ///< messages handed on
     u32 stage;     ///< see ingest
-    u32 slot;
+    u32 slot;      ///< of the message at the head
+};
+
+/// How far a message is that is decoded chunk by chunk.
+struct message_progress {
     u32 entries_left;
     u32 scalars_left;
-    u32 entry;     ///< entries stored so far
-    u32 member;    ///< accesses seen so far
-    u32 scalar;    ///< scalar words stored so far
+    u32 entry;  ///< entries stored so far
+    u32 member; ///< accesses seen so far
+    u32 scalar; ///< scalar words stored so far
     u32 type;
     u32 last_block;
-    u32 ring;
-    u32 flags;     ///< message_flags
-    u32 reserved;
+    u32 flags; ///< message_flags
 };
 
 /// A task that may be mailed, on its way from linker to scheduler: it waits for nobody, or it is staged and its workers wait.
@@ -437,7 +439,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
 
 // The control block's own memory as a list: field, type, where it lies, how many. One list makes the offsets (host) and the
 // pointers (device). `near` is fast memory, `far` device memory.
-//   ingest alone     progress, incoming, kept, fetched, halves, parts, pool_free, pool_free_count, free_slots, free_slot_count, types
+//   ingest alone     progress .. types
 //   ingest fills while a slot is filling; the roles behind it read once it is decoded   pool_next .. first_block
 //   admission alone  live, index, exposed, orders; it fills a row of predecessors before it hands the task on
 //   notifier alone   notices, flips, low_water
@@ -474,8 +476,9 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(link_phase, word<u32>, near, 1)      /* linker -> scheduler */                                                    \
     X(schedule_phase, word<u32>, near, 1)  /* scheduler -> notifier */                                                  \
     X(progress, ring_progress, near, s.rings)                                                                           \
+    X(streamed, message_progress, near, s.rings)           /* the one at the head */                                    \
     X(incoming, u32, near, staged_rings * staged_slots * 16) /* ring slots of the poll in hand */                         \
-    X(kept, u32, near, (staged_slots + ahead_slots) * 16)  /* of the busy ring: see ingest */                           \
+    X(kept, u32, near, (staged_slots + ahead_slots_max) * 16)  /* of the busy ring: see ingest */                           \
     X(fetched, u32, near, staged_rings)                    /* complete slots of each */                                 \
     X(halves, u32, near, 3 * s.rings)                      /* first chunk of a two-chunk entry */                       \
     X(parts, message_part, near, batch_messages)           /* the plain messages in hand */                             \

@@ -134,11 +134,12 @@ __device__ __forceinline__ void run_scheduler(const kernel_arguments<cuda_platfo
     run_role<cuda_platform>(role, team);
 }
 
+template <u32 AheadSlots>
 __device__ __forceinline__ void run_ingest(const kernel_arguments<cuda_platform>& args)
 {
     const control_state<cuda_platform> state(args.memory.n, args.offsets, dynamic_shared, args.far);
     cuda_platform::team team;
-    ingest_role<cuda_platform> role(args.memory, state);
+    ingest_role<cuda_platform, AheadSlots> role(args.memory, state);
     run_role<cuda_platform>(role, team);
 }
 
@@ -170,7 +171,7 @@ __device__ __forceinline__ void run_notifier(const kernel_arguments<cuda_platfor
     run_role<cuda_platform>(role, team);
 }
 
-template <u32 Groups>
+template <u32 PerSm>
 __device__ __forceinline__ void run_control(const kernel_arguments<cuda_platform>& args)
 {
     copy_words(dynamic_shared, args.near_saved, args.offsets.near_bytes);
@@ -179,8 +180,8 @@ __device__ __forceinline__ void run_control(const kernel_arguments<cuda_platform
         reset_phases<cuda_platform>(args.memory, {args.memory.n, args.offsets, dynamic_shared, args.far});
     __syncthreads();
     switch (threadIdx.x / 32) {
-    case 0: run_scheduler<Groups>(args); break;
-    case 1: run_ingest(args); break;
+    case 0: run_scheduler<PerSm * cuda_workers_per_sm_step / 32>(args); break;
+    case 1: run_ingest<PerSm == 1 ? ahead_slots_max : staged_slots>(args); break; // two have no registers for more
     case 2: run_notifier(args); break;
     case 3: run_linker(args); break;
     default: run_admission(args); break;
@@ -195,7 +196,7 @@ __global__ void __launch_bounds__(Threads, PerSm) megakernel(const __grid_consta
 {
     static_assert(Threads == 256, "the control block is made of eight warps");
     if (blockIdx.x == 0)
-        run_control<PerSm * cuda_workers_per_sm_step / 32>(args);
+        run_control<PerSm>(args);
     else
         run_worker<List, Threads>(args, dynamic_shared);
 }

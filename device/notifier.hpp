@@ -4,10 +4,11 @@
 // submissions are retired. Bits are never cleared: each lap of the map completes by the opposite value, so the word has one
 // writer and one meaning, and completing flips. The submitter stays less than a span ahead of the low-water mark.
 //
-// Releases to the host are batched: one system-scope fence for all entries of a round, then relaxed stores. Entries have a lane each.
+// Releases to the host are batched: one system-scope fence for all entries of a round, then relaxed stores. Entries have a lane
+// each.
 //
-// COST    of a round of up to 32 entries: the fence, under which the words' old values arrive from device memory (the L2), then one more
-//         trip there for the low-water marks of all rings together; 8 loads of fast memory one behind the other. No loop over entries.
+// COST    of a round of up to 32 entries, counted in sm_90a code: 210 instructions and the fence, under which the words' old values
+//         arrive from device memory; then one trip to the L2 for the low-water marks of all rings together. No loop over entries.
 // OWNERS  this role alone writes complete bits, low_water, heartbeat, stop, request.
 // EDGES   A6 (retired slot) -> R11 (the slot goes on to admission, nothing of it is read any more)
 //         A6 -> R7_fence (acq_rel, system) -> R7_complete, R7_low_water (relaxed behind the fence)
@@ -68,7 +69,8 @@ private:
         team.match32(low_bits(count), [&](u32 k) { return place.at(0, k) / 32; }, first);
         team.each32([&](u32 k) {
             if (k >= count) return;
-            if (first.at(0, k) == k) word.at(0, k) = m_.complete_mirror[place.at(0, k) / 32]; // arrives while the fence takes its time
+            // Arrives while the fence takes its time.
+            if (first.at(0, k) == k) word.at(0, k) = m_.complete_mirror[place.at(0, k) / 32];
             team.set_bits(s_.flips[first.at(0, k)], 1u << place.at(0, k) % 32);
         });
         P::fence(edge::R7_complete_fence, order::acq_rel, scope::system); // by every lane: each may store
@@ -90,8 +92,8 @@ private:
         return true;
     }
 
-    /// Notes what the host is to be told of the next `count` retired tasks, and gives their slots on to admission. Returns those that
-    /// have failed.
+    /// Notes what the host is to be told of the next `count` retired tasks, and gives their slots on to admission. Returns those
+    /// that have failed.
     SLIPSTREAM_BOTH u32 take(team_type& team, u32 count, lane_values& place)
     {
         const u32 failed = team.mask32([&](u32 k) {

@@ -12,7 +12,7 @@ namespace slipstream {
 struct bus_traffic {
     // to the GPU
     u64 ring_payload = 0; ///< submissions: ring slots taken in, 64 bytes each
-    u64 ring_polls = 0;   ///< loads of ring slots that brought nothing new: not yet written, or without a place in the window
+    u64 ring_polls = 0;   ///< loads of ring slots that brought nothing new: not yet written, or read ahead and not taken before a park
     u64 handles = 0;      ///< the table of registered handles, each once
     u64 commands = 0;     ///< command word, CUDA streams' join words, the host's progress with failure records
     // to the host

@@ -213,6 +213,73 @@ TEST_CASE("an abort at any time ends all roles; nothing ran twice, and what ran 
     }
 }
 
+namespace {
+
+/// A notifier of four lanes between a stub of the scheduler and the host: four tasks whose bits lie in two words, out of order. The third
+/// one has failed. `by`: what the host waits for before it reads what the tasks wrote.
+report notify(options how, host_waits by)
+{
+    const report r = explore(how, [by](execution& ex) {
+        using P = model_platform<4>;
+        constexpr u32 first = 30, count = 4;
+        auto e = std::make_shared<small_engine<P>>(std::vector<test_task>(count), engine_size{.window_used = count});
+        e->s.low_water[0] = first; // what a run before has left
+        e->m.complete_mirror[0] = (1u << first) - 1;
+        struct written_words {
+            P::cell<u32> by_task[count];
+        };
+        auto written = std::make_shared<written_words>();
+        ex.spawn("scheduler", device_block(0), [=] {
+            P::team team;
+            device::queue_producer<P, u32, edge::R6_retired, edge::A6_notified> retired(e->s.retired_queue());
+            for (const u32 i : {3u, 0u, 2u, 1u}) {
+                P::set(written->by_task[i], 100 + i);
+                P::set(e->s.task_id[i], first + i);
+                e->s.poison_outcomes[i] = {77, 1};
+                retired.push(team, i | (i == 2 ? device::retired_look : 0));
+            }
+        });
+        ex.spawn_team("notifier", device_block(0), 4, [=] {
+            P::team team;
+            device::notifier<P> notifier(e->m, e->s, forever_ns);
+            for (u32 n = 0; e->s.low_water[0] < first + count;) {
+                n = notifier.step(team) ? 0 : n + 1;
+                if (n != 0) P::pause(n);
+            }
+        });
+        ex.spawn("host", host_thread(), [=] {
+            u32 n = 0;
+            if (by == host_waits::low_water) {
+                while (P::load(edge::A7_low_water, e->m.ring_pages->low_water, order::acquire, scope::system) < first + count) P::pause(n++);
+            } else {
+                for (const u32 word : {0u, 1u})
+                    while (P::load(edge::A7_complete, e->m.complete_bits[word], order::acquire, scope::system) != (word == 0 ? ~0u : 3u))
+                        P::pause(n++);
+            }
+            for (u32 i = 0; i < count; ++i) check(P::get(written->by_task[i]) == 100 + i, "what the task wrote");
+            const auto record = device::failure_record::decode(P::load(edge::A7_failure, e->m.page->failures[0], order::relaxed, scope::system));
+            check(record.position == first + 2 && record.status == 77 && record.tag == 1, "a failed task does not look complete");
+        });
+    });
+    std::cout << r.line() << "\n";
+    return r;
+}
+
+} // namespace
+
+TEST_CASE("a notifier of four lanes tells the host of tasks in several words; its fence is needed in each lane", "[model][control][mutation]")
+{
+    for (const host_waits by : {host_waits::low_water, host_waits::bits}) {
+        CHECK_FALSE(notify(walks("notifier, 4 lanes", 4000), by).failure);
+        for (const edge e : {edge::R6_retired, edge::A6_retired, edge::R7_complete_fence}) {
+            mutate weaker(e);
+            const std::string name = std::string("notifier, 4 lanes, without ") + device::edge_name(e);
+            INFO(name);
+            CHECK(notify(walks(name.c_str(), 3000, 3), by).failure);
+        }
+    }
+}
+
 TEST_CASE("each edge of completion and notification is needed", "[model][control][mutation]")
 {
     struct mutant {

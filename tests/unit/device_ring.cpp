@@ -22,8 +22,10 @@ struct plain_task {
 
 constexpr auto never = [] { return false; };
 
-struct ring_test {
-    explicit ring_test(const engine_shape& shape) : engine(shape, {describe_task<plain_task>()}), ingest(engine.m, engine.s), decoded(engine.s.decoded_queue()),
+/// `AheadSlots`: as the kernel for one worker an SM has it, or for two.
+template <u32 AheadSlots>
+struct ring_test_of {
+    explicit ring_test_of(const engine_shape& shape) : engine(shape, {describe_task<plain_task>()}), ingest(engine.m, engine.s), decoded(engine.s.decoded_queue()),
           freed(engine.s.free_queue())
     {
         for (u32 r = 0; r < shape.rings; ++r)
@@ -51,11 +53,12 @@ struct ring_test {
     void free_slot(u32 slot) { freed.push(engine.team, slot); }
 
     hand_made_engine engine;
-    device::ingest<P> ingest;
+    device::ingest<P, AheadSlots> ingest;
     device::queue_consumer<P, u32, edge::A3_decoded, edge::R3_taken> decoded;
     device::queue_producer<P, u32, edge::R2_slot_freed, edge::A2_slot_taken> freed;
     std::vector<host::ring_writer<P>> writers;
 };
+using ring_test = ring_test_of<device::ahead_slots_max>;
 
 } // namespace
 
@@ -461,4 +464,188 @@ TEST_CASE("a plain message of which only a part is published is not taken", "[de
         CHECK(t.engine.entries_of(got[0]).size() == 7);
         CHECK(t.engine.m.ring_pages[0].consumed.raw == before + 3);
     }
+}
+
+namespace {
+
+/// Number `i` of a test: so many ranges, whose addresses say whose they are; two of them and a word of scalars fit a slot.
+wire_message numbered(u32 i, u32 ranges)
+{
+    wire_message m;
+    m.blocks = 1 + i;
+    m.scalars = {i};
+    for (u32 k = 0; k < ranges; ++k)
+        m.entries.push_back({{abi::encode_first(abi::entry_kind::range, access_mode::write, 0), 0x1000 * (i + 1) + 64 * k, 8}, 3});
+    return m;
+}
+
+void require_numbered(const auto& t, u32 slot, u32 i, u32 ranges)
+{
+    INFO("message " << i);
+    REQUIRE(P::get(t.engine.s.task_id[slot]) == i);
+    REQUIRE(P::get(t.engine.m.records[slot].blocks) == 1 + i);
+    const auto entries = t.engine.entries_of(slot);
+    REQUIRE(entries.size() == ranges);
+    for (u32 k = 0; k < ranges; ++k) REQUIRE(entries[k].begin() == 0x1000 * (i + 1) + 64 * k);
+}
+
+u64 slots_looked(ring_test& t)
+{
+    t.ingest.save(t.engine.team);
+    return P::get(t.engine.m.bus[device::ring_chunks_looked]) / abi::slot_chunks;
+}
+
+} // namespace
+
+namespace {
+
+template <u32 AheadSlots>
+void pass_patterns()
+{
+    // Ranges of each message, over and over: runs of one-slot messages of different length, others at their begin, middle and end.
+    const std::vector<std::vector<u32>> patterns = {{2}, {5}, {2, 5}, {1, 0, 2, 5, 1}, {5, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, {28, 1, 9, 0, 0, 2}};
+    for (const auto& pattern : patterns)
+        for (const u32 ring_slots : {8u, 64u}) {
+            INFO("pattern of " << pattern.size() << " from " << pattern[0] << ", ring " << ring_slots);
+            ring_test_of<AheadSlots> t({.window = 96, .ring_slots = ring_slots, .pool_blocks = 1024});
+            const u32 count = 20 * ring_slots;
+            const auto ranges = [&](u32 i) { return pattern[i % pattern.size()]; };
+            u32 sent = 0, done = 0;
+            while (done < count) {
+                while (sent < count && t.writers[0].has_room(numbered(sent, ranges(sent)).slots())) {
+                    REQUIRE(put_all(t.writers[0], numbered(sent, ranges(sent)).chunks(true)));
+                    ++sent;
+                }
+                while (t.ingest.step(t.engine.team)) {}
+                const auto got = t.take_decoded();
+                REQUIRE_FALSE(got.empty());
+                for (const u32 slot : got) {
+                    require_numbered(t, slot, done, ranges(done));
+                    ++done;
+                }
+                for (const u32 slot : got) t.free_slot(slot);
+            }
+            t.ingest.step(t.engine.team);
+            CHECK(t.ingest.rings_empty());
+            CHECK(*t.engine.s.pool_free_count == t.engine.m.n.pool_blocks);
+            CHECK(*t.engine.s.free_slot_count == 96);
+        }
+}
+
+} // namespace
+
+TEST_CASE("messages of one slot, of two and of more in one look come out whole and in order, over many laps", "[device][ring]")
+{
+    pass_patterns<device::ahead_slots_max>();
+    pass_patterns<device::staged_slots>();
+}
+
+TEST_CASE("slots or pool blocks that end within a batch: as many as find a place are taken, the next ones later", "[device][ring]")
+{
+    for (const u32 ranges : {1u, 8u}) // a block each: slots end first, then two blocks each: blocks do
+        for (const u32 freed : {1u, 2u, 7u}) {
+            INFO(ranges << " ranges, " << freed << " freed at a time");
+            ring_test t({.window = 32, .window_used = 20, .ring_slots = 256, .pool_blocks = 24});
+            const u32 at_first = ranges == 1 ? 20 : 12;
+            constexpr u32 count = 64;
+            for (u32 i = 0; i < count; ++i) REQUIRE(put_all(t.writers[0], numbered(i, ranges).chunks(true)));
+            std::vector<u32> held;
+            u32 done = 0;
+            while (done < count) {
+                while (t.ingest.step(t.engine.team)) {}
+                for (const u32 slot : t.take_decoded()) {
+                    require_numbered(t, slot, done++, ranges);
+                    held.push_back(slot);
+                }
+                if (done < count) REQUIRE(held.size() == at_first);
+                for (u32 i = 0; i < freed && !held.empty(); ++i) {
+                    t.free_slot(held.front());
+                    held.erase(held.begin());
+                }
+            }
+        }
+}
+
+TEST_CASE("a full window fetches nothing twice, and nothing while it stays full", "[device][ring]")
+{
+    ring_test t({.window = 32, .window_used = 16, .ring_slots = 256});
+    constexpr u32 count = 250;
+    for (u32 i = 0; i < count; ++i) REQUIRE(put_all(t.writers[0], numbered(i, 0).chunks(true)));
+    while (t.ingest.step(t.engine.team)) {}
+    const u64 before = slots_looked(t);
+    for (u32 i = 0; i < 100; ++i) REQUIRE_FALSE(t.ingest.step(t.engine.team));
+    CHECK(slots_looked(t) == before);
+    u32 taken = 0;
+    for (u32 turn = 0; turn < 2 * count && taken < count; ++turn) {
+        for (const u32 slot : t.take_decoded()) {
+            ++taken;
+            t.free_slot(slot);
+        }
+        t.ingest.step(t.engine.team);
+    }
+    CHECK(taken == count);
+    CHECK(slots_looked(t) <= count + device::ahead_slots_max + device::glance_slots);
+}
+
+TEST_CASE("an empty ring costs a glance a step; looks grow while they come back full", "[device][ring]")
+{
+    ring_test t({.window = 128, .ring_slots = 256});
+    for (u32 i = 0; i < 10; ++i) REQUIRE_FALSE(t.ingest.step(t.engine.team));
+    CHECK(slots_looked(t) == 10 * device::glance_slots);
+    u32 expected[] = {2, 6, 14, 30, 62, 94};
+    for (u32 i = 0; i < 100; ++i) REQUIRE(put_all(t.writers[0], numbered(i, 0).chunks(true)));
+    u32 taken = 0;
+    for (const u32 sum : expected) {
+        REQUIRE(t.ingest.step(t.engine.team));
+        taken += static_cast<u32>(t.take_decoded().size());
+        CHECK(taken == sum);
+    }
+}
+
+TEST_CASE("a step that takes nothing has looked at every ring afresh, whatever look was on its way", "[device][ring]")
+{
+    // Each time the look ahead finds nothing, since it was sent before the message was written.
+    ring_test t({.rings = 2, .ring_slots = 64});
+    u32 number = 0;
+    for (u32 round = 0; round < 12; ++round) {
+        INFO("round " << round);
+        for (u32 i = 0; i < 6; ++i) REQUIRE(put_all(t.writers[0], numbered(number++, 0).chunks(true)));
+        u32 taken = 0;
+        while (taken < 6) {
+            REQUIRE(t.ingest.step(t.engine.team));
+            for (const u32 slot : t.take_decoded()) {
+                ++taken;
+                t.free_slot(slot);
+            }
+        }
+        const u32 ranges = round % 3 == 0 ? 0 : round % 3 == 1 ? 5 : 28;
+        REQUIRE(put_all(t.writers[0], numbered(number, ranges).chunks(true)));
+        REQUIRE(t.ingest.step(t.engine.team));
+        const auto got = t.take_decoded();
+        REQUIRE(got.size() == 1);
+        require_numbered(t, got[0], number++, ranges);
+        t.free_slot(got[0]);
+        if (round % 2) continue; // with and without an idle step between
+        REQUIRE_FALSE(t.ingest.step(t.engine.team));
+        REQUIRE(t.ingest.rings_empty());
+    }
+}
+
+TEST_CASE("a ring that is read ahead leaves the others their turn", "[device][ring]")
+{
+    ring_test t({.window = 128, .rings = 3, .ring_slots = 64});
+    for (u32 i = 0; i < 64; ++i) REQUIRE(put_all(t.writers[1], numbered(i, 0).chunks(true)));
+    u32 sent = 64, steps = 0;
+    bool seen = false;
+    for (; steps < 4 * P::look_at_rings && !seen; ++steps) {
+        REQUIRE(t.ingest.step(t.engine.team));
+        if (steps == P::look_at_rings) REQUIRE(put_all(t.writers[2], numbered(0, 0).chunks(true)));
+        for (const u32 slot : t.take_decoded()) {
+            seen |= P::get(t.engine.s.task_id[slot]) >> 56 == 2;
+            t.free_slot(slot);
+        }
+        while (t.writers[1].has_room(1)) REQUIRE(put_all(t.writers[1], numbered(sent++, 0).chunks(true)));
+    }
+    CHECK(seen);
+    CHECK(steps <= 2 * P::look_at_rings + 2);
 }
