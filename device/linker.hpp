@@ -137,11 +137,15 @@ private:
         ready_.publish(team);
     }
 
+    /// With so many tasks handed over, how many blocks may there be when a further one is staged? Where much else can run, workers are
+    /// better kept for that; a program that is one task after another may fill the mailboxes.
+    SLIPSTREAM_BOTH u32 most_blocks(u32 tasks) const
+    {
+        return tasks <= serial_tasks ? mailbox_depth * m_.n.workers : m_.n.workers - m_.n.workers / 4;
+    }
+
     /// Stages tasks that wait, in the order in which they were linked, up to the first that cannot be: it comes to its turn when more is
     /// complete. A lane each for the next 32. True when it staged one.
-    ///
-    /// Is a task worth workers that wait? Where much else can run they are better kept for that; a program that is one task after
-    /// another may fill the mailboxes.
     SLIPSTREAM_BOTH bool stage_ahead(team_type& team)
     {
         // What was linked a window before is complete, and overwritten.
@@ -163,7 +167,14 @@ private:
             look_again_ = most > count;
             return look_again_;
         }
-        table_.list_again(team, team.from_lane(entries, lowest_bit(waiting)) & ready_entry::slot_mask);
+        const u32 first = team.from_lane(entries, lowest_bit(waiting)) & ready_entry::slot_mask;
+        const u32 handed = s_.counters[handed_blocks];
+        const u32 tasks = s_.counters[handed_tasks];
+        if (handed + s_.blocks[first] > most_blocks(tasks) || table_.pending(first) > waits_max) { // most often
+            settled_ += lowest_bit(waiting);
+            return false;
+        }
+        table_.list_again(team, first);
         // Blocks of those before each: nearly always as many as tasks.
         const u32 larger = team.mask32([&](u32 k) {
             blocks_before.at(0, k) = waiting >> k & 1 ? blocks.at(0, k) : 0;
@@ -171,12 +182,9 @@ private:
         });
         if (larger == 0) team.each32([&](u32 k) { blocks_before.at(0, k) = popcount(waiting & ((1u << k) - 1)); });
         else team.sums_before(blocks_before);
-        const u32 handed = s_.counters[handed_blocks];
-        const u32 tasks = s_.counters[handed_tasks];
         const u32 able = team.mask32([&](u32 k) {
             if (!(waiting >> k & 1)) return true;
-            const bool serial = tasks + popcount(waiting & ((1u << k) - 1)) <= serial_tasks;
-            const u32 limit = serial ? mailbox_depth * m_.n.workers : m_.n.workers - m_.n.workers / 4;
+            const u32 limit = most_blocks(tasks + popcount(waiting & ((1u << k) - 1)));
             if (handed + blocks_before.at(0, k) + blocks.at(0, k) > limit) return false;
             return table_.may_stage(slot_of(k), [&](u32 before) { return s_.order_at[before] - settled_ < k; });
         });

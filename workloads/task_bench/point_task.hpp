@@ -28,6 +28,9 @@ struct alignas(128) point_header {
     u32 timestep, point;
     u32 from; ///< the point whose output it is
     u32 found_timestep, found_point;
+    task_graph graph;
+    u32 buffers;
+    u32 held, hold; ///< the task of that number makes so many iterations of digest_work besides: it is late (broken_edge.hpp)
 };
 static_assert(sizeof(point_header) == 128);
 
@@ -71,24 +74,22 @@ SLIPSTREAM_BOTH u32 count_one(u32* word)
 #endif
 }
 
-/// Block b is point first_point + b of the row.
+/// Block b is point first + b of the graph, counted row after row. So little that a task with four handles takes one ring slot.
 struct point_task {
     static constexpr const char* name = "point";
 
     u64 board; ///< address
-    task_graph graph;
-    u32 buffers;
-    u32 timestep;
-    u32 first_point;
-    u32 hold; ///< iterations of digest_work besides: makes the task late (broken_edge.hpp)
+    u32 first;
 
     template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
     {
         auto* const header = reinterpret_cast<point_header*>(board);
+        const task_graph graph = header->graph;
+        const u32 buffers = header->buffers;
         auto* const outputs = reinterpret_cast<point_output*>(board + sizeof(point_header));
         auto* const results = reinterpret_cast<u64*>(outputs + static_cast<u64>(buffers) * graph.width);
-        const u32 point = first_point + block.block_index();
-        const u32 number = timestep * graph.width + point;
+        const u32 number = first + block.block_index();
+        const u32 timestep = number / graph.width, point = number % graph.width;
 
         const u32 iterations = header->iterations, come_to = header->chains_come_to;
         const u32 candidates = graph.candidates(timestep);
@@ -97,12 +98,12 @@ struct point_task {
             const u32 from = graph.candidate(timestep, point, i);
             if (from == task_graph::no_point) continue;
             const point_output input = outputs[static_cast<u64>((timestep - 1) % buffers) * graph.width + from];
-            if (input.timestep != timestep - 1 || input.point != from) report(*header, point, from, input);
+            if (input.timestep != timestep - 1 || input.point != from) report(*header, number, from, input);
             sum += digest_term(from, input.digest);
         }
         // Every thread's chains are checked, which also keeps compilers from dropping them.
         if (busy_chains(iterations) != come_to) sum += digest_begin(number, block.rank());
-        digest_work(hold);
+        if (first == header->held) digest_work(header->hold);
 
         const u64 digest = digest_begin(number, 0) + block.reduce_add(sum);
         if (block.rank() != 0) return;
@@ -111,11 +112,11 @@ struct point_task {
     }
 
 private:
-    SLIPSTREAM_BOTH void report(point_header& header, u32 point, u32 from, const point_output& input) const
+    SLIPSTREAM_BOTH void report(point_header& header, u32 number, u32 from, const point_output& input) const
     {
         if (count_one(&header.mismatches) != 0) return; // the first one tells
-        header.timestep = timestep;
-        header.point = point;
+        header.timestep = number / header.graph.width;
+        header.point = number % header.graph.width;
         header.from = from;
         header.found_timestep = input.timestep;
         header.found_point = input.point;

@@ -114,6 +114,9 @@ task_bench::task_bench(engines::device_memory& device, const task_bench_plan& pl
         for (u64 i = 0; i < outputs; ++i)
             handles_.push_back(
                 program_.register_range(board_ + sizeof(point_header) + i * sizeof(point_output), sizeof(point_output)));
+    header_.graph = plan.graph;
+    header_.buffers = plan.buffers;
+    header_.held = ~0u;
     add_tasks(lose_a_task);
     compute_reference();
     set_iterations(0);
@@ -131,12 +134,11 @@ void task_bench::add_tasks(bool lose_a_task)
 {
     const task_graph& g = plan_.graph;
     std::vector<declared_access> accesses;
-    point_task task{reinterpret_cast<u64>(board_), g, plan_.buffers, 0, 0, 0};
+    point_task task{reinterpret_cast<u64>(board_), 0};
     const u32 lost_row = lose_a_task ? g.steps / 2 : g.steps;
     const auto add = [&](u32 t, u32 p, u32 blocks) {
         accesses.push_back(access_to(access_mode::write, t, p, blocks));
-        task.timestep = t;
-        task.first_point = p;
+        task.first = t * g.width + p;
         if (t != lost_row || p != g.first_point(t))
             program_.add(point_task_type, &task, blocks, accesses, {}, ordering::by_access, point_task::name);
         accesses.clear();
@@ -183,7 +185,8 @@ void task_bench::break_edge(const std::string& kind)
     program_.forget_access(edge.task, edge.access);
     const double hold_us = device_.is_cuda() ? 5'000 : 100'000; // threads of a busy machine may have to wait for their turn
     const double rate = iterations_per_us(device_, digest_image(), digest_task_type);
-    static_cast<point_task*>(program_.arguments(edge.held))->hold = static_cast<u32>(hold_us * rate);
+    header_.held = static_cast<const point_task*>(program_.arguments(edge.held))->first;
+    header_.hold = static_cast<u32>(hold_us * rate);
 }
 
 void task_bench::reset()
