@@ -134,11 +134,7 @@ public:
     {
         const u32 woken = team.mask32([&](u32 k) { return (tasks >> k & 1) && is(s_.awaited, slot_of(k)); });
         u32 blocks = 0, count = 0; // handed over, less those taken off; of this lane
-        if (woken != 0) {
-            // Two copies, so that neither asks at each access where the rows lie.
-            if (m_.n.successors_near()) wake(team, woken, s_.successors_near, slot_of, ready, shown, blocks, count);
-            else wake(team, woken, s_.successors_far, slot_of, ready, shown, blocks, count);
-        }
+        if (woken != 0) wake(team, woken, slot_of, ready, shown, blocks, count);
         team.each32([&](u32 k) {
             if (!(tasks >> k & 1)) return;
             const u32 slot = slot_of(k);
@@ -277,7 +273,7 @@ private:
     }
 
     template <class SlotOf, class Ready, class Shown>
-    SLIPSTREAM_BOTH void wake(team_type& team, u32 tasks, u32* rows, SlotOf slot_of, Ready ready, Shown shown, u32& blocks, u32& count)
+    SLIPSTREAM_BOTH void wake(team_type& team, u32 tasks, SlotOf slot_of, Ready ready, Shown shown, u32& blocks, u32& count)
     {
         const u32 groups = m_.n.groups();
         // A task by itself is done sooner by all lanes together, one with many successors, too.
@@ -286,15 +282,15 @@ private:
             if (team.leader()) s_.counters[woken_tasks] = 0;
             wide = team.mask32([&](u32 k) {
                 if (!(tasks >> k & 1)) return false;
-                u32* const row = rows + slot_of(k) * groups;
+                const u32 row = slot_of(k) * groups;
                 u32 room = narrow_max;
                 SLIPSTREAM_ONE_COPY
                 for (u32 g = 0; g < groups; ++g) {
-                    const u32 waiting = row[g];
+                    const u32 waiting = s_.successor_word(row + g);
                     if (waiting == 0) continue;
                     if (popcount(waiting) > room) return true;
                     room -= popcount(waiting);
-                    row[g] = 0;
+                    s_.set_successor_word(row + g, 0);
                     SLIPSTREAM_ONE_COPY
                     for (u32 bits = waiting; bits != 0; bits &= bits - 1) {
                         const u32 slot = 32 * g + lowest_bit(bits);
@@ -312,13 +308,15 @@ private:
         }
         SLIPSTREAM_ONE_COPY
         for (; wide != 0; wide &= wide - 1) {
-            u32* const row = rows + slot_of(lowest_bit(wide)) * groups;
+            typename P::template lane_array<u32, 1> slots;
+            team.each32([&](u32 k) { slots.at(0, k) = wide >> k & 1 ? slot_of(k) : 0; });
+            const u32 row = team.from_lane(slots, lowest_bit(wide)) * groups;
             SLIPSTREAM_ONE_COPY
             for (u32 first = 0; first < groups; first += 32) {
                 typename P::template lane_array<u32, 1> mine; // a word of the row each
                 u32 words = team.mask32([&](u32 k) {
-                    mine.at(0, k) = first + k < groups ? row[first + k] : 0;
-                    if (mine.at(0, k) != 0) row[first + k] = 0;
+                    mine.at(0, k) = first + k < groups ? s_.successor_word(row + first + k) : 0;
+                    if (mine.at(0, k) != 0) s_.set_successor_word(row + first + k, 0);
                     return mine.at(0, k) != 0;
                 });
                 SLIPSTREAM_ONE_COPY

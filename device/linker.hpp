@@ -32,20 +32,25 @@ public:
     {
     }
 
-    /// True when it did anything.
+    /// True when it did anything. One copy of each piece: this role's code is the largest, and the control block's roles share an
+    /// instruction cache that does not hold them all.
     SLIPSTREAM_BOTH bool step(team_type& team)
     {
-        // Reports first, others wait for them. With nothing else to do there are two looks a turn at them.
-        if (const u32 count = reports_.available(team)) {
-            take(team, count);
-            return true;
-        }
+        // Looked for before the reports: the slot of an admitted task may come again, and its report is in the queue by then.
         const u32 arrived = early_ == 0 ? admitted_.available(team) : 0;
+        bool busy = false;
         SLIPSTREAM_ONE_COPY
-        while (const u32 count = reports_.available(team)) take(team, count); // before a slot comes again
-        if (arrived == 0 || early_ != 0) return look_again_ && stage_ahead(team);
-        link(team, arrived < 32 ? arrived : 32);
-        return true;
+        while (const u32 count = reports_.available(team)) {
+            take(team, count < 32 ? count : 32);
+            busy = look_again_ = true;
+        }
+        if (arrived != 0 && early_ == 0) {
+            link(team, arrived < 32 ? arrived : 32);
+            busy = true;
+        }
+        if (look_again_) busy |= stage_ahead(team);
+        if (tainted_ && in_flight_ == 0) tainted_ = !table_.cleanse(team);
+        return busy;
     }
 
     /// Every task linked so far is complete.
@@ -65,36 +70,51 @@ public:
 private:
     SLIPSTREAM_BOTH void take(team_type& team, u32 count)
     {
-        if (count > 32) count = 32;
-        const auto slot_of = [&](u32 k) { return reports_.peek(k).slot(); };
-        const auto kinds = [&](report_kind kind) { return team.mask32([&](u32 k) { return k < count && reports_.peek(k).kind() == kind; }); };
+        // Read once: the places of these reports may be used again as soon as a task is handed over.
+        typename P::template lane_array<u32, 1> reported, slots;
+        const auto report_of = [&](u32 k) { return report{reported.at(0, k)}; };
+        const auto slot_of = [&](u32 k) { return slots.at(0, k); };
+        const auto kinds = [&](report_kind kind) { return team.mask32([&](u32 k) { return k < count && report_of(k).kind() == kind; }); };
+        team.each32([&](u32 k) { reported.at(0, k) = k < count ? reports_.peek(k).word : 0; });
         u32 left = kinds(report_kind::completed);
         u32 cancelled = 0;
         if (popcount(left) != count) { // some body has failed
-            for (u32 bits = kinds(report_kind::skipped); bits != 0; bits &= bits - 1) take_back(team, slot_of(lowest_bit(bits)), true);
-            for (u32 bits = kinds(report_kind::declined); bits != 0; bits &= bits - 1) take_back(team, slot_of(lowest_bit(bits)), false);
+            const u32 skipped = kinds(report_kind::skipped);
+            for (u32 bits = skipped | kinds(report_kind::declined); bits != 0; bits &= bits - 1)
+                take_back(team, report{team.from_lane(reported, lowest_bit(bits))}.slot(), (skipped >> lowest_bit(bits) & 1) != 0);
             const u32 failed = kinds(report_kind::failed);
-            for (u32 bits = failed; bits != 0; bits &= bits - 1) table_.taint(team, slot_of(lowest_bit(bits)));
+            for (u32 bits = failed; bits != 0; bits &= bits - 1) table_.taint(team, report{team.from_lane(reported, lowest_bit(bits))}.slot());
             tainted_ |= failed != 0;
             cancelled = kinds(report_kind::cancelled);
             left |= failed | cancelled;
         }
-        while (left != 0) { // a staged task after those that it waits for
-            const u32 now = team.mask32([&](u32 k) { return (left >> k & 1) && table_.pending(slot_of(k)) == 0; });
+        // A staged task after those that it waits for; where its report came before one of theirs, when that has come.
+        SLIPSTREAM_ONE_COPY
+        for (;;) {
+            u32 now = team.mask32([&](u32 k) {
+                slots.at(0, k) = report_of(k).slot();
+                return (left >> k & 1) && table_.pending(slot_of(k)) == 0;
+            });
+            u32 mailed = ~cancelled;
+            if (now != 0) {
+                left &= ~now;
+            } else if (early_ != 0) {
+                now = take_early(team, slots);
+                mailed = ~0u;
+            }
             if (now == 0) break;
-            complete(team, now, ~cancelled, slot_of);
-            left &= ~now;
+            complete(team, now, mailed, slot_of);
         }
         if (left != 0) {
-            team.each32([&](u32 k) { if (left >> k & 1) team.set_bits(s_.early[slot_of(k) / 32], 1u << slot_of(k) % 32); });
+            team.each32([&](u32 k) {
+                const u32 slot = report_of(k).slot();
+                if (left >> k & 1) team.set_bits(s_.early[slot / 32], 1u << slot % 32);
+            });
             early_ += popcount(left);
             team.sync();
         }
         reports_.skip(count);
         reports_.release(team);
-        if (early_ != 0) complete_early(team);
-        stage_ahead(team);
-        if (tainted_ && in_flight_ == 0) tainted_ = !table_.cleanse(team);
     }
 
     template <class SlotOf>
@@ -109,24 +129,24 @@ private:
         in_flight_ -= popcount(tasks);
     }
 
-    /// Those whose reports came before the one they wait for.
-    SLIPSTREAM_BOTH void complete_early(team_type& team)
+    /// Some of those whose reports came too early, and that wait for nobody now.
+    template <class Slots>
+    SLIPSTREAM_BOTH u32 take_early(team_type& team, Slots& slots)
     {
         SLIPSTREAM_ONE_COPY
-        for (bool again = true; again && early_ != 0;) {
-            again = false;
-            SLIPSTREAM_ONE_COPY
-            for (u32 g = 0; g < m_.n.groups(); ++g) {
-                const u32 early = s_.early[g];
-                if (early == 0) continue;
-                const u32 now = team.mask32([&](u32 k) { return (early >> k & 1) && table_.pending(32 * g + k) == 0; });
-                if (now == 0) continue;
-                if (team.leader()) s_.early[g] = early & ~now;
-                early_ -= popcount(now);
-                complete(team, now, ~0u, [&](u32 k) { return 32 * g + k; });
-                again = true;
-            }
+        for (u32 g = 0; g < m_.n.groups(); ++g) {
+            const u32 early = s_.early[g];
+            if (early == 0) continue;
+            const u32 now = team.mask32([&](u32 k) {
+                slots.at(0, k) = 32 * g + k;
+                return (early >> k & 1) && table_.pending(32 * g + k) == 0;
+            });
+            if (now == 0) continue;
+            if (team.leader()) s_.early[g] = early & ~now;
+            early_ -= popcount(now);
+            return now;
         }
+        return 0;
     }
 
     SLIPSTREAM_BOTH void take_back(team_type& team, u32 slot, bool mailed)
@@ -206,7 +226,7 @@ private:
     SLIPSTREAM_BOTH void link(team_type& team, u32 count)
     {
         const auto slot_of = [&](u32 k) { return admitted_.peek(k) & 0xffff; };
-        const bool settled = settled_ == ordered_;
+        look_again_ |= settled_ == ordered_; // else the first that waits has not changed
         const u32 ready = table_.link(
             team, count, linked_ + 1, slot_of, [&](u32 k) { return (admitted_.peek(k) & admitted_free) == 0; },
             [&](u32 k) { return s_.predecessors + (admitted_.position() + k) % admitted_max * m_.n.groups(); });
@@ -229,7 +249,6 @@ private:
         admitted_.release(team);
         if (team.leader()) P::store(edge::R15_linked, *s_.linked, linked_, order::release, scope::block);
         ready_.publish(team);
-        if (settled) stage_ahead(team); // else the first that waits has not changed
     }
 
     static constexpr u32 serial_tasks = 2; ///< with so many handed over, a program is taken for one task after another
