@@ -183,14 +183,6 @@ struct cuda_platform {
         __device__ static __forceinline__ bool leader() { return rank() == 0; }
         __device__ static __forceinline__ void sync() { __syncwarp(); }
         template <class Do> __device__ static __forceinline__ void each32(Do act) { act(rank()); }
-        template <class Do> __device__ static __forceinline__ void one_by_one(Do act)
-        {
-#pragma unroll 1
-            for (u32 k = 0; k < 32; ++k) {
-                if (rank() == k) act(k);
-                __syncwarp();
-            }
-        }
         template <class Pred> __device__ static __forceinline__ u32 mask32(Pred pred)
         {
             __syncwarp();

@@ -41,12 +41,22 @@ public:
         });
         team.sync();
         typename P::template lane_array<u32, 1> waits;
-        const auto find = [&](u32 k) {
-            waits.at(0, k) = k < count && has_row(k) ? find_predecessors(team, slot_of(k), row_of(k)) : 0;
-        };
-        // Rows of successors in device memory are changed without atomics: those would pass by the L1 that plain loads read.
-        if (m_.n.successors_near()) team.each32(find);
-        else team.one_by_one(find);
+        u32 rows = team.mask32([&](u32 k) {
+            waits.at(0, k) = 0;
+            return k < count && has_row(k);
+        });
+        // A few tasks are entered sooner one after another, by all lanes together. And always where the rows of successors lie in device
+        // memory: they are changed without atomics, which would pass by the L1 that plain loads read.
+        if (popcount(rows) <= few || !m_.n.successors_near()) {
+            SLIPSTREAM_ONE_COPY
+            for (; rows != 0; rows &= rows - 1) {
+                const u32 task = lowest_bit(rows);
+                const u32 found = find_together(team, slot_of(task), row_of(task));
+                team.each32([&](u32 k) { if (k == task) waits.at(0, k) = found; });
+            }
+        } else {
+            team.each32([&](u32 k) { if (rows >> k & 1) waits.at(0, k) = find_predecessors(team, slot_of(k), row_of(k)); });
+        }
         const u32 free = team.mask32([&](u32 k) { return k < count && waits.at(0, k) == 0; });
         team.each32([&](u32 k) {
             if (k >= count) return;
@@ -193,37 +203,77 @@ private:
         return (s_.successor_word(predecessor * m_.n.groups() + slot / 32) >> slot % 32 & 1) != 0;
     }
 
+    /// Of the predecessors in word g of a row, those that are not complete. A row may name a complete task whose slot comes again, behind
+    /// this one, among those that arrive.
+    SLIPSTREAM_BOTH u32 still_there(u32 named, u32 g, u32 number) const
+    {
+        const u32 arriving = s_.arriving[g];
+        u32 before = named & (s_.in_flight[g] | arriving);
+        SLIPSTREAM_ONE_COPY
+        for (u32 bits = before & arriving; bits != 0; bits &= bits - 1)
+            if (static_cast<std::int16_t>((s_.pending[32 * g + lowest_bit(bits)] >> 16) - number) > 0) before &= ~(bits & (0 - bits));
+        return before;
+    }
+
     /// By a lane: enters a task of those that arrive with its predecessors, and returns how many they are.
     template <class Row>
     SLIPSTREAM_BOTH u32 find_predecessors(team_type& team, u32 slot, const Row* row) const
     {
         const u32 groups = m_.n.groups();
-        const u32 number = s_.pending[slot] >> 16;
         predecessor_list list{};
         u32 count = 0;
         SLIPSTREAM_ONE_COPY
         for (u32 g = 0; g < groups; ++g) {
-            const u32 arriving = s_.arriving[g];
-            u32 before = P::get(row[g]) & (s_.in_flight[g] | arriving);
-            if (before == 0) continue;
-            // A row may name a complete task whose slot comes again, behind it, among those that arrive.
-            SLIPSTREAM_ONE_COPY
-            for (u32 bits = before & arriving; bits != 0; bits &= bits - 1)
-                if (static_cast<std::int16_t>((s_.pending[32 * g + lowest_bit(bits)] >> 16) - number) > 0) before &= ~(bits & (0 - bits));
+            const u32 before = still_there(P::get(row[g]), g, s_.pending[slot] >> 16);
             if (before == 0) continue;
             team.set_bits(s_.awaited[g], before);
             SLIPSTREAM_ONE_COPY
             for (u32 bits = before; bits != 0; bits &= bits - 1) {
                 const u32 p = 32 * g + lowest_bit(bits);
-                const u32 at = p * groups + slot / 32;
-                if (m_.n.successors_near()) team.set_bits(s_.successors_near[at], 1u << slot % 32);
-                else s_.successors_far[at] |= 1u << slot % 32;
+                team.set_bits(s_.successors_near[p * groups + slot / 32], 1u << slot % 32);
                 list.add(p);
                 ++count;
             }
         }
         s_.waits_for[slot] = list.word;
         return count;
+    }
+
+    /// The same by all lanes, a word of the row each.
+    template <class Row>
+    SLIPSTREAM_BOTH u32 find_together(team_type& team, u32 slot, const Row* row) const
+    {
+        const u32 groups = m_.n.groups();
+        predecessor_list list{};
+        SLIPSTREAM_ONE_COPY
+        for (u32 first = 0; first < groups; first += 32) {
+            typename P::template lane_array<u32, 1> before;
+            u32 words = team.mask32([&](u32 k) {
+                const u32 g = first + k;
+                before.at(0, k) = g < groups ? still_there(P::get(row[g]), g, s_.pending[slot] >> 16) : 0;
+                if (before.at(0, k) == 0) return false;
+                s_.awaited[g] |= before.at(0, k);
+                SLIPSTREAM_ONE_COPY
+                for (u32 bits = before.at(0, k); bits != 0; bits &= bits - 1) { // rows of different predecessors: lanes never meet
+                    const u32 at = (32 * g + lowest_bit(bits)) * groups + slot / 32;
+                    s_.set_successor_word(at, s_.successor_word(at) | 1u << slot % 32);
+                }
+                return true;
+            });
+            SLIPSTREAM_ONE_COPY
+            for (; words != 0; words &= words - 1) {
+                const u32 word = team.from_lane(before, lowest_bit(words));
+                if (list.count() + popcount(word) > waits_max) {
+                    list.word += static_cast<u64>(popcount(word)) << 48; // no longer complete: only the number counts
+                    continue;
+                }
+                SLIPSTREAM_ONE_COPY
+                for (u32 bits = word; bits != 0; bits &= bits - 1) list.add(32 * (first + lowest_bit(words)) + lowest_bit(bits));
+            }
+        }
+        if (team.leader()) s_.waits_for[slot] = list.word;
+        team.sync();
+        return list.count();
     }
 
     /// The tasks slot_of(k), for each bit of `tasks`, go to the scheduler.
@@ -344,6 +394,7 @@ private:
     }
 
     static constexpr u32 pending_mask = 0xffff; ///< of `pending`; the upper half holds the link number
+    static constexpr u32 few = 3;        ///< tasks that are not worth a lane each
     static constexpr u32 narrow_max = 6; ///< successors that a lane wakes by itself
     static_assert(window_slots_max <= pending_mask);
 

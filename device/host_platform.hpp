@@ -168,7 +168,6 @@ struct host_platform {
         {
             for (u32 k = 0; k < 32; ++k) act(k);
         }
-        template <class Do> static void one_by_one(Do act) { each32(act); }
         template <class Pred> static u32 mask32(Pred pred)
         {
             u32 mask = 0;

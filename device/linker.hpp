@@ -44,7 +44,7 @@ public:
             take(team, count < 32 ? count : 32);
             busy = look_again_ = true;
         }
-        if (arrived != 0 && early_ == 0) {
+        if (arrived != 0 && !busy && early_ == 0) { // else staging comes first: somebody may be done soon
             link(team, arrived < 32 ? arrived : 32);
             busy = true;
         }

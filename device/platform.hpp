@@ -24,7 +24,6 @@
 //   rank() size() leader()
 //   sync()                  lanes wait for each other; writes before it are visible to the team after it
 //   each32(act)             act(k), k = 0..31, each on the lane that has item k; no collective
-//   one_by_one(act)         the same, one item after another: lanes would meet on plain memory
 //   mask32(pred)            bit k = pred(k), k = 0..31, the same mask on every lane; a collective, implies sync()
 //   masks32<N>(load, pred)  N such masks, of pred(n, k, load(n, k)), with all loads issued before the first is looked at
 //   each_hit(mask, pred, hit)  hit(j, k) for each j in mask and k = 0..31 with pred(j, k); lanes do their own hits, implies sync()

@@ -145,7 +145,6 @@ struct model_platform {
         {
             for (u32 k = rank(); k < 32; k += size()) act(k);
         }
-        template <class Do> static void one_by_one(Do act) { each32(act); } // fibers change places at atomics and collectives only
         template <class Pred> static u32 mask32(Pred pred)
         {
             u32 mine = 0;

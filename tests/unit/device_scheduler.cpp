@@ -495,15 +495,16 @@ TEST_CASE("a slot that comes again while the linker looks is linked behind its o
     device::queue_producer<P, device::report, edge::R13_report, edge::A13_taken> reports(t.engine.s.report_queue());
     test = &t;
     completions = &reports;
-    // Between the linker's look at the report queue and the one at the admitted queue, slot 0 goes all the way round.
+    // At the linker's look at the admitted queue, which comes before the one at the report queue, slot 0 has gone all the way round.
     device::host_delay_hook = [](edge e) {
         if (e != edge::A10_admitted) return;
         device::host_delay_hook = nullptr;
         completions->push(test->engine.team, device::report::make(device::report_kind::completed, 0));
         test->put(0);
     };
-    REQUIRE(t.linker->step(t.engine.team));
+    REQUIRE(t.linker->step(t.engine.team)); // the report
     REQUIRE(device::host_delay_hook.load() == nullptr);
+    REQUIRE(t.linker->step(t.engine.team)); // the new task
     CHECK((t.engine.s.in_flight[0] & 3) == 3); // the new task of slot 0, and the one that waited
     CHECK(t.engine.s.ready_tail->raw == 3);    // the old task of slot 0; the one that waited for it; the new one
     CHECK(P::get(t.engine.s.ready_entries[1]).word == device::ready_entry::make(1, 2).word);
