@@ -6,7 +6,7 @@
 // kept until it is taken, so that a full window fetches nothing twice.
 //
 // Plain messages (every entry in one chunk, no longer than message_plain_slots: most are) get their places together, and a lane
-// each where they take a ring slot each; longer ones get a lane a chunk. Any other is decoded chunk by chunk as it arrives, so a
+// each where they take a ring slot each, or two and there are many; longer ones get a lane a chunk. Any other is decoded chunk by chunk as it arrives, so a
 // message longer than its ring streams through it. The decoded task is never copied again: accesses go into the pool, the rebuilt
 // task struct into the slot's record.
 //
@@ -96,6 +96,7 @@ private:
     static constexpr u32 rings_at_once = staged_rings;
     static constexpr u32 staged_words = staged_slots * 16;
     static constexpr u32 no_ring = ~0u;
+    static constexpr u32 brief_slots = 2; ///< messages no longer than this are decoded a lane each, others a lane a chunk
     static constexpr u32 ahead_loads = AheadSlots * abi::slot_chunks / 32; ///< of a lane
     static constexpr u32 plain_blocks_bits = 5;
     static constexpr u32 plain_entries_max = 3 * (staged_slots * abi::slot_chunks - 1);
@@ -427,13 +428,14 @@ private:
             return length.at(0, k) == 1;
         });
         const bool lone = (single & 1) != 0;
+        const bool brief = lone || (slots > staged_slots && team.from_lane(length, 0) <= brief_slots); // few: lane a chunk is sooner
         u32 starts = lone ? single & ~(single + 1) : 0; // a bit for the ring slot of each message's first chunk: a run from 0 on
         if (!lone) {
-            const u32 end = slots < staged_slots ? slots : staged_slots;
+            const u32 end = brief || slots < staged_slots ? slots : staged_slots;
             SLIPSTREAM_ONE_COPY
             for (u32 k = 0; k < end;) {
                 const u32 next = k + team.from_lane(length, k);
-                if (next > end) break;
+                if (next > end || (brief && next > k + brief_slots)) break;
                 starts |= 1u << k;
                 k = next;
             }
@@ -492,7 +494,7 @@ private:
             describe(part.slot, r, first_number + k, h, ordered(h) || waits ? h.entries : 0);
             chain_blocks(part.slot, part.top, blocks_for(h.entries));
             if (!waits) decoded_.put_ahead(k, part.slot);
-            if (!lone) return;
+            if (!brief) return;
             u32 entries = 0, afters = 0;
             SLIPSTREAM_ONE_COPY
             for (u32 c = 1; c < h.plain_chunks(); ++c) {
@@ -506,7 +508,7 @@ private:
                 }
             }
         });
-        if (!lone) take_chunks(team, words, starts, taken * abi::slot_chunks);
+        if (!brief) take_chunks(team, words, starts, taken * abi::slot_chunks);
         team.sync();
         decoded_.advance(gated ? messages - 1 : messages);
         rp.messages += gated ? messages - 1 : messages;

@@ -264,7 +264,7 @@ TEST_CASE("a lost task, a task that did not work, and a run that never was do no
         load->reset();
         point_task task;
         std::memcpy(static_cast<void*>(&task), load->program().arguments(load->program().tasks()[0]), sizeof task);
-        reinterpret_cast<point_header*>(task.board)->iterations = iterations_run;
+        reinterpret_cast<point_header*>(task.board_low | static_cast<u64>(task.board_high) << 32)->iterations = iterations_run;
         engine->run(load->program());
         return load->verify().verified;
     };

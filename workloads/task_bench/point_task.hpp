@@ -78,11 +78,12 @@ SLIPSTREAM_BOTH u32 count_one(u32* word)
 struct point_task {
     static constexpr const char* name = "point";
 
-    u64 board; ///< address
+    u32 board_low, board_high; ///< address: two words, for three make a chunk of the message
     u32 first;
 
     template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
     {
+        const u64 board = board_low | static_cast<u64>(board_high) << 32;
         auto* const header = reinterpret_cast<point_header*>(board);
         const task_graph graph = header->graph;
         const u32 buffers = header->buffers;

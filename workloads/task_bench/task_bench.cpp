@@ -134,7 +134,8 @@ void task_bench::add_tasks(bool lose_a_task)
 {
     const task_graph& g = plan_.graph;
     std::vector<declared_access> accesses;
-    point_task task{reinterpret_cast<u64>(board_), 0};
+    const auto board = reinterpret_cast<u64>(board_);
+    point_task task{static_cast<u32>(board), static_cast<u32>(board >> 32), 0};
     const u32 lost_row = lose_a_task ? g.steps / 2 : g.steps;
     const auto add = [&](u32 t, u32 p, u32 blocks) {
         accesses.push_back(access_to(access_mode::write, t, p, blocks));
