@@ -79,42 +79,50 @@ public:
         return entry >> 16 == (link_number & 0xffff) && (entry & pending_mask) != 0 && !is(s_.staged, slot);
     }
 
-    /// By a lane: may a task that waits be staged, if those that `soon(slot)` tells of are handed over before it?
+    /// By a lane: may a task that waits be staged, if those that `soon(slot)` tells of are handed over before it? Then a bit for each place
+    /// of its list that holds one it waits for; else 0. No branches: loads of three places fly together.
     template <class Soon>
-    SLIPSTREAM_BOTH bool may_stage(u32 slot, Soon soon) const
+    SLIPSTREAM_BOTH u32 may_stage(u32 slot, Soon soon) const
     {
-        if (pending(slot) > waits_max) return false;
         const predecessor_list list{s_.waits_for[slot]};
-        if (!list.complete()) return false;
-        bool good = true;
+        bool good = (pending(slot) <= waits_max) & list.complete();
+        u32 places = 0;
+        SLIPSTREAM_UNROLL
         for (u32 i = 0; i < waits_max; ++i) {
-            const u32 p = list.slot(i);
-            if (i < list.count() && waits_on(slot, p)) good &= is(s_.handed, p) || (soon(p) && !is(s_.tainted, p));
+            const u32 p = list.slot(i); // of an empty place 0: looked at, not used
+            const bool there = (i < list.count()) & waits_on(slot, p);
+            good &= (!there) | is(s_.handed, p) | (soon(p) & !is(s_.tainted, p));
+            places |= static_cast<u32>(there) << i;
         }
-        return good;
+        return good ? places : 0;
     }
 
     /// A task that had more predecessors than a list holds, and has few enough now: writes them down. Seldom.
     SLIPSTREAM_BOTH void list_again(team_type& team, u32 slot)
     {
         if (pending(slot) > waits_max || predecessor_list{s_.waits_for[slot]}.complete()) return;
+        constexpr u32 words = 4;
         predecessor_list list{};
         SLIPSTREAM_ONE_COPY
-        for (u32 g = 0; g < m_.n.groups(); ++g) {
-            const u32 before = s_.awaited[g];
-            if (before == 0) continue;
-            u32 mine = team.mask32([&](u32 k) { return (before >> k & 1) && waits_on(slot, 32 * g + k); });
-            for (; mine != 0; mine &= mine - 1) list.add(32 * g + lowest_bit(mine));
+        for (u32 g = 0; g < m_.n.groups(); g += words) {
+            u32 mine[words];
+            team.masks32(
+                mine,
+                [&](u32 n, u32 k) { return g + n < m_.n.groups() ? s_.successor_word((32 * (g + n) + k) * m_.n.groups() + slot / 32) : 0; },
+                [&](u32, u32, u32 word) { return (word >> slot % 32 & 1) != 0; });
+            SLIPSTREAM_UNROLL
+            for (u32 n = 0; n < words; ++n)
+                for (; mine[n] != 0; mine[n] &= mine[n] - 1) list.add(32 * (g + n) + lowest_bit(mine[n]));
         }
         team.sync();
         if (team.leader()) s_.waits_for[slot] = list.word;
         team.sync();
     }
 
-    /// Hands over tasks that wait, slot_of(k) for each bit of `tasks`, each of which may_stage behind those before it:
+    /// Hands over tasks that wait, slot_of(k) for each bit of `tasks`, each of which may_stage behind those before it, with places_of(k):
     /// staged(k, number of tasks that it waits for) is called by lanes.
-    template <class SlotOf, class Staged>
-    SLIPSTREAM_BOTH void stage(team_type& team, u32 tasks, SlotOf slot_of, Staged staged)
+    template <class SlotOf, class PlacesOf, class Staged>
+    SLIPSTREAM_BOTH void stage(team_type& team, u32 tasks, SlotOf slot_of, PlacesOf places_of, Staged staged)
     {
         team.each32([&](u32 k) {
             if (tasks >> k & 1) team.set_bits(s_.staged[slot_of(k) / 32], 1u << slot_of(k) % 32);
@@ -124,14 +132,14 @@ public:
             if (!(tasks >> k & 1)) return;
             const u32 slot = slot_of(k);
             const predecessor_list list{s_.waits_for[slot]};
-            u32 count = 0;
+            const u32 places = places_of(k);
+            SLIPSTREAM_UNROLL
             for (u32 i = 0; i < waits_max; ++i) {
                 const u32 p = list.slot(i);
-                if (i >= list.count() || !waits_on(slot, p)) continue;
-                P::set(s_.waits[slot * waits_max + count], awaited_task{p, s_.targets[p], s_.identities[p], 0});
-                ++count;
+                const awaited_task before{p, s_.targets[p], s_.identities[p], 0};
+                if (places >> i & 1) P::set(s_.waits[slot * waits_max + popcount(places & ((1u << i) - 1))], before);
             }
-            staged(k, count);
+            staged(k, popcount(places));
         });
         team.sync();
     }

@@ -90,7 +90,7 @@ private:
         }
         // A staged task after those that it waits for; where its report came before one of theirs, when that has come.
         SLIPSTREAM_ONE_COPY
-        for (;;) {
+        while (left != 0 || early_ != 0) {
             u32 now = team.mask32([&](u32 k) {
                 slots.at(0, k) = report_of(k).slot();
                 return (left >> k & 1) && table_.pending(slot_of(k)) == 0;
@@ -174,7 +174,7 @@ private:
         const u32 most = ordered_ - settled_;
         const u32 count = most < 32 ? most : 32;
         if (count == 0) return false;
-        typename P::template lane_array<u32, 1> entries, blocks, blocks_before;
+        typename P::template lane_array<u32, 1> entries, blocks, blocks_before, places;
         const auto entry_of = [&](u32 k) { return ready_entry{entries.at(0, k)}; };
         const auto slot_of = [&](u32 k) { return entry_of(k).slot(); };
         const u32 waiting = team.mask32([&](u32 k) {
@@ -203,15 +203,15 @@ private:
         if (larger == 0) team.each32([&](u32 k) { blocks_before.at(0, k) = popcount(waiting & ((1u << k) - 1)); });
         else team.sums_before(blocks_before);
         const u32 able = team.mask32([&](u32 k) {
-            if (!(waiting >> k & 1)) return true;
+            const bool waits = (waiting >> k & 1) != 0;
             const u32 limit = most_blocks(tasks + popcount(waiting & ((1u << k) - 1)));
-            if (handed + blocks_before.at(0, k) + blocks.at(0, k) > limit) return false;
-            return table_.may_stage(slot_of(k), [&](u32 before) { return s_.order_at[before] - settled_ < k; });
+            places.at(0, k) = table_.may_stage(slot_of(k), [&](u32 before) { return s_.order_at[before] - settled_ < k; });
+            return (!waits) | ((handed + blocks_before.at(0, k) + blocks.at(0, k) <= limit) & (places.at(0, k) != 0));
         });
         const u32 stop = able == ~0u ? count : lowest_bit(~able) < count ? lowest_bit(~able) : count;
         const u32 staged = stop == 32 ? waiting : waiting & ((1u << stop) - 1);
         if (staged != 0) {
-            table_.stage(team, staged, slot_of, [&](u32 k, u32 waits) {
+            table_.stage(team, staged, slot_of, [&](u32 k) { return places.at(0, k); }, [&](u32 k, u32 waits) {
                 ready_.put_ahead(popcount(staged & ((1u << k) - 1)), ready_entry::make(slot_of(k), entry_of(k).number(), waits));
             });
             ready_.advance(popcount(staged));

@@ -102,6 +102,7 @@ struct point_task {
             if (input.timestep != timestep - 1 || input.point != from) report(*header, number, from, input);
             sum += digest_term(from, input.digest);
         }
+        block.sync(); // compilers may leave the threads that had an input apart from their warp, which then computes twice
         // Every thread's chains are checked, which also keeps compilers from dropping them.
         if (busy_chains(iterations) != come_to) sum += digest_begin(number, block.rank());
         if (first == header->held) digest_work(header->hold);
