@@ -483,6 +483,38 @@ TEST_CASE("what a park leaves in the report and the ready queue is taken up by t
     }
 }
 
+TEST_CASE("completions that are taken together wake whoever waits for them, few or many, each once", "[device][linker]")
+{
+    scheduler_test t({.window = 128, .workers = 1});
+    t.start();
+    for (u32 slot = 0; slot < 4; ++slot) t.put(slot);
+    std::set<u32> expected;
+    const auto behind = [&](u32 slot, const std::vector<u32>& before) {
+        t.put_behind(slot, before);
+        expected.insert(slot);
+    };
+    for (u32 k = 0; k < 20; ++k) behind(20 + 5 * k, {0}); // more than a lane wakes by itself, in four words
+    for (u32 slot = 4; slot < 7; ++slot) behind(slot, {1});
+    for (u32 slot = 7; slot < 19; slot += 3) behind(slot, {2, 0, 1});
+    t.put_behind(19, {2, 3, 20}); // 20 is not complete
+    t.put_behind(21, {3, 7});
+    while (t.linker->step(t.engine.team)) {}
+    device::queue_consumer<P, device::ready_entry, edge::A14_ready, edge::R14_taken> ready(t.engine.s.ready_queue());
+    REQUIRE(ready.available(t.engine.team) == 4);
+    for (u32 slot = 0; slot < 4; ++slot) REQUIRE(ready.pop().slot() == slot);
+    device::queue_producer<P, device::report, edge::R13_report, edge::A13_taken> reports(t.engine.s.report_queue());
+    for (const u32 slot : {1u, 0u, 3u, 2u}) reports.put(t.engine.team, device::report::make(device::report_kind::completed, slot));
+    reports.publish(t.engine.team);
+    REQUIRE(t.linker->step(t.engine.team));
+    std::multiset<u32> woken;
+    while (ready.available(t.engine.team) != 0) woken.insert(ready.pop().slot());
+    CHECK(woken == std::multiset<u32>(expected.begin(), expected.end()));
+    CHECK((t.engine.s.pending[19] & 0xffff) == 1);
+    CHECK((t.engine.s.pending[21] & 0xffff) == 1);
+    CHECK((t.engine.s.in_flight[0] & 15) == 0);
+    CHECK(t.engine.s.counters[device::handed_tasks] == expected.size());
+}
+
 TEST_CASE("a slot that comes again while the linker looks is linked behind its own completion", "[device][linker]")
 {
     static scheduler_test* test;
