@@ -431,7 +431,8 @@ private:
         const bool brief = lone || (slots > staged_slots && team.from_lane(length, 0) <= brief_slots); // few: lane a chunk is sooner
         u32 starts = lone ? single & ~(single + 1) : 0; // a bit for the ring slot of each message's first chunk: a run from 0 on
         if (!lone) {
-            const u32 end = brief || slots < staged_slots ? slots : staged_slots;
+            const u32 most = brief ? batch_messages : staged_slots; // what this fetch and the last one left may be more
+            const u32 end = slots < most ? slots : most;
             SLIPSTREAM_ONE_COPY
             for (u32 k = 0; k < end;) {
                 const u32 next = k + team.from_lane(length, k);
