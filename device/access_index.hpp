@@ -26,7 +26,7 @@ public:
     using team_type = typename P::team;
 
     SLIPSTREAM_BOTH access_index(const engine_memory<P>& memory, const control_state<P>& state)
-        : s_(state), buckets_(memory.n.index_buckets())
+        : s_(state), buckets_(memory.n.index_buckets)
     {
     }
 
@@ -50,7 +50,7 @@ public:
     /// Can it perhaps tell of anything, with these grids in use?
     SLIPSTREAM_BOTH bool useful(u32 grids_in_use) const
     {
-        return s_.index_live[index_other] == 0 && popcount(grids_in_use) <= grids_max && (grids_in_use == 0 || s_.index_live[index_registered] == 0);
+        return buckets_ != 0 && s_.index_live[index_other] == 0 && popcount(grids_in_use) <= grids_max && (grids_in_use == 0 || s_.index_live[index_registered] == 0);
     }
 
     /// And of accesses of this kind?

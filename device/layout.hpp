@@ -27,12 +27,13 @@
 // EDGES   see device/edge.hpp; each operation names its own.
 //
 // Fast-memory budget, by control_state::measure (4 rings, 131 workers, 5 task types): G = W/32 groups; successors 4 W G, pool
-// books 12 a block of four accesses, what staged tasks wait for 48 W, ring slots in hand 4.6 K, bus counts 88, the rest about 84 W.
+// books 12 a block of four accesses, what staged tasks wait for 60 W, access index 64 W (at most 32 K; half, quarter or none of it where the rest needs the
+// room), ring slots in hand 4.6 K, bus counts 88, the rest about 84 W.
 // Accesses: 64 a block, as many blocks as find room in the 224 K of an SM; the others lie in device memory (sizes::pool_near_blocks).
 //   W                 32      64      256     512     1024
-//   near, bytes       30 K    35 K    71 K    134 K   178 K and its successors in device memory (128 K)
+//   near, bytes       33 K    41 K    91 K    173 K   208 K and its successors in device memory (128 K), index halved
 //   pool blocks       1336    1368    1560    1816    2328
-//   of these near     all     all     all     1384    680
+//   of these near     all     all     all     840     280
 #pragma once
 #include "device/queue.hpp"
 #include <slipstream/abi/access_entry.hpp>
@@ -203,6 +204,7 @@ struct sizes {
     u32 workers;
     u32 pool_blocks;      ///< blocks of pool_block_entries accesses, multiple of pool_word_blocks
     u32 pool_near_blocks; ///< so many of them, the first ones, lie in fast memory; multiple of pool_word_blocks
+    u32 index_buckets;    ///< of each of the two tables of the access index: a power of two, or 0: there is none
     u32 types;
     u32 handles;
     u32 log_capacity; ///< flight-log entries a worker can keep
@@ -211,8 +213,8 @@ struct sizes {
     u32 lone_workers; ///< 1: a worker has its SM to itself and may poll with acquire loads (they empty the SM's L1)
 
     SLIPSTREAM_BOTH u32 groups() const { return window / 32; }
-    /// Of each of the two tables of the access index; a power of two.
-    SLIPSTREAM_BOTH u32 index_buckets() const { return power_of_two(window < index_buckets_max ? window : index_buckets_max); }
+    /// What index_buckets should be where there is room.
+    u32 index_buckets_wanted() const { return power_of_two(window < index_buckets_max ? window : index_buckets_max); }
     SLIPSTREAM_BOTH u32 pool_words() const { return pool_blocks / pool_word_blocks; }
     SLIPSTREAM_BOTH bool successors_near() const { return window <= successors_near_max; }
     SLIPSTREAM_BOTH u32 worker_groups() const { return (workers + 31) / 32; }
@@ -496,7 +498,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(heads, cell<task_head>, near, s.window)                                                                           \
     X(first_block, cell<u32>, near, s.window) /* pool block or no_block */                                              \
     X(live, u32, near, s.pool_words())   /* a bit an access: in use and not yet superseded */                           \
-    X(index_buckets, index_bucket, near, 2 * s.index_buckets())                                                         \
+    X(index_buckets, index_bucket, near, 2 * s.index_buckets)                                                           \
     X(indexed, u32, near, s.pool_words()) /* a bit an access: live, and in a bucket or spilled */                       \
     X(index_live, u32, near, index_classes) /* live accesses of each class */                                           \
     X(exposed, u32, near, s.groups())    /* a bit a slot: admitted, not finished, not hidden by a whole-memory task */  \

@@ -110,9 +110,17 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     constexpr u32 word = device::pool_word_blocks;
     n.pool_blocks = ((n.rings + 1) * blocks_per_message + n.window + word - 1) / word * word;
 
-    // As much of the pool in fast memory as fits beside the rest: a look at it costs 30 cycles there, 300 in device memory.
-    device::control_offsets offsets = device::control_state<P>::measure(n);
+    // The access index gives way where the rest needs the room; it shall leave some for accesses.
     constexpr u32 word_bytes = 32 * sizeof(abi::access_entry);
+    constexpr u32 words_left = 16;
+    constexpr u32 index_buckets_least = 64;
+    n.index_buckets = n.index_buckets_wanted();
+    device::control_offsets offsets = device::control_state<P>::measure(n);
+    while (n.index_buckets != 0 && offsets.near_bytes + words_left * word_bytes > backend_->near_bytes_max()) {
+        n.index_buckets = n.index_buckets > index_buckets_least ? n.index_buckets / 2 : 0;
+        offsets = device::control_state<P>::measure(n);
+    }
+    // As much of the pool in fast memory as fits beside the rest: a look at it costs 30 cycles there, 300 in device memory.
     if (offsets.near_bytes + 2 * word_bytes <= backend_->near_bytes_max()) {
         n.pool_near_blocks = static_cast<u32>(
             std::min<u64>(n.pool_blocks / word, (backend_->near_bytes_max() - offsets.near_bytes) / word_bytes - 1) * word);

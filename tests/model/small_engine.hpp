@@ -314,6 +314,7 @@ private:
         m.n.ring_slots = size.ring_slots;
         m.n.workers = size.workers;
         m.n.pool_blocks = size.pool_blocks;
+        m.n.index_buckets = m.n.index_buckets_wanted();
         m.n.types = 1;
         m.n.handles = 1;
         return m;

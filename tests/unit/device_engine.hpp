@@ -24,6 +24,7 @@ struct engine_shape {
     u32 pool_blocks = 64; ///< multiple of device::pool_word_blocks
     u32 handles = 16;
     bool staging = false;
+    bool index = true;    ///< is there room for the access index?
 };
 
 class hand_made_engine {
@@ -61,6 +62,7 @@ private:
         n.workers = shape.workers;
         n.pool_blocks = shape.pool_blocks;
         n.pool_near_blocks = std::min(shape.pool_blocks, device::pool_word_blocks); // chains cross from fast memory to the rest
+        n.index_buckets = shape.index ? n.index_buckets_wanted() : 0;
         n.types = types;
         n.handles = shape.handles;
         n.staging = shape.staging;
