@@ -48,7 +48,7 @@ template <class T> void check_that_spoiled_results_show(const char* precision)
 
 } // namespace
 
-TEST_CASE("qr verifies on every host engine in both precisions, with tiles of every kind and several seeds", "[qr]")
+TEST_CASE("qr verifies on every host engine in both precisions, with tiles of every kind and several seeds", "[qr][large]")
 {
     for (const char* const precision : precisions)
         for (const auto& [tiles, tile] : {std::pair{"4", "16"}, {"7", "32"}, {"5", "48"}, {"4", "80"}, {"4", "144"}})
