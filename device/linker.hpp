@@ -32,8 +32,7 @@ public:
     {
     }
 
-    /// True when it did anything. One copy of each piece: this role's code is the largest, and the control block's roles share an
-    /// instruction cache that does not hold them all.
+    /// True when it did anything. Each piece is called in one place: inlined wherever it is of use, this role was 8100 instructions.
     SLIPSTREAM_BOTH bool step(team_type& team)
     {
         // Looked for before the reports: the slot of an admitted task may come again, and its report is in the queue by then.

@@ -79,7 +79,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                 port.record_flight(mine, mine.block());
                 if (port.logs()) times.start_ns = P::clock_ns();
             }
-            __syncwarp(); // else the compiler may leave the leader's lane apart from its warp through the whole body
+            __syncwarp(); // bodies begin with whole warps, whatever became of the leader's branch
             cuda_block<Threads> block(mine.block(), blocks, arena, &failure);
             run_body(List{}, type, words, block);
             __syncthreads();
@@ -98,7 +98,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                 const u32 last = first + chunk < blocks ? first + chunk : blocks;
                 for (u32 b = first; b < last; ++b) {
                     if (b != first) __syncthreads();
-                    else __syncwarp(); // see above
+                    else __syncwarp(); // likewise
                     cuda_block<Threads> block(b, blocks, arena, &failure);
                     run_body(List{}, type, words, block);
                 }
