@@ -1,11 +1,11 @@
 // The access index: finds the live accesses that a new one may meet without a look at all of them.
 //
 // LAYOUT  two hash tables of buckets, for accesses that write and for those that only read. A bucket holds seven accesses: number in the
-//         pool + 1 | 16 bits of the hash << 16; 0: none; and counts those it had no room for.
+//         pool + 1 | 16 bits of the hash << 16; 0: none; and counts those it had no room for, which lie in the next ones.
 // KEYS    a registered handle: where it begins (handles are pairwise the same memory or disjoint). A raw range: the cell it begins in, of a
 //         grid as coarse as the range is long (4 B, 8 B, 16 B ...): what it meets begins in few cells of each grid in use.
 //         Raw rectangles, loose ranges and very long ones are in no bucket, only counted: while there are any, or where both handles and
-//         raw ranges are live, or ranges of many lengths, or a bucket has spilled, the index cannot tell and admission compares with
+//         raw ranges are live, or ranges of many lengths, or probes_max buckets in a row are full, the index cannot tell and admission compares with
 //         everything. What comes then is only counted, too: a program that the index is no use for pays next to nothing for it.
 // COST    of a lookup: for each cell a hash (ten instructions) and 32 bytes loaded, twice that of a write; for each hit the access itself.
 // OWNERS  admission: any team that clears an access's live bit takes it out; only the leading team enters any.
@@ -33,8 +33,15 @@ public:
     SLIPSTREAM_BOTH static u32 class_of(const table_entry& e)
     {
         if (e.registered()) return index_registered;
+        const u32 grid = grid_of(e);
+        return e.kind() == abi::entry_kind::range && grid < index_grids ? grid : index_other;
+    }
+
+    /// The finest grid whose cells are as long as an access, by its bounding range; index_grids: none.
+    SLIPSTREAM_BOTH static u32 grid_of(const table_entry& e)
+    {
         const u64 bytes = e.end() - e.begin();
-        if (e.kind() != abi::entry_kind::range || bytes > u64{1} << shift_of(index_grids - 1)) return index_other;
+        if (bytes > u64{1} << shift_of(index_grids - 1)) return index_grids;
         u32 grid = 0;
         for (u32 step = 16; step != 0; step /= 2)
             if (bytes > u64{1} << shift_of(grid + step - 1)) grid += step;
@@ -88,11 +95,14 @@ public:
         if (kind == index_other) return;
         team.set_bits(s_.indexed[number / 32], 1u << number % 32);
         const u32 h = key(e, kind);
-        index_bucket& bucket = bucket_of(h, e.writes());
         SLIPSTREAM_ONE_COPY
-        for (u32 free = places_with(bucket, 0, ~u32{0}); free != 0; free &= free - 1)
-            if (team.claim(bucket.places[lowest_bit(free)], word_of(h, number))) return;
-        team.add(bucket.spilled, 1);
+        for (u32 i = 0; i < probes_max; ++i) {
+            index_bucket& bucket = bucket_of(h + i, e.writes());
+            SLIPSTREAM_ONE_COPY
+            for (u32 free = places_with(bucket, 0, ~u32{0}); free != 0; free &= free - 1)
+                if (team.claim(bucket.places[lowest_bit(free)], word_of(h, number))) return;
+            team.add(bucket.spilled, 1);
+        }
     }
 
     /// By the lane that cleared its live bit.
@@ -106,10 +116,16 @@ public:
         const u32 kind = class_of(e);
         team.add(s_.index_live[kind], ~u32{0});
         const u32 h = key(e, kind);
-        index_bucket& bucket = bucket_of(h, e.writes());
-        const u32 mine = places_with(bucket, word_of(h, number), ~u32{0});
-        if (mine != 0) bucket.places[lowest_bit(mine)] = 0;
-        else team.add(bucket.spilled, ~u32{0});
+        SLIPSTREAM_ONE_COPY
+        for (u32 i = 0; i < probes_max; ++i) {
+            index_bucket& bucket = bucket_of(h + i, e.writes());
+            const u32 mine = places_with(bucket, word_of(h, number), ~u32{0});
+            if (mine != 0) {
+                bucket.places[lowest_bit(mine)] = 0;
+                return;
+            }
+            team.add(bucket.spilled, ~u32{0});
+        }
     }
 
     /// Nothing is live any more; `words` words of live bits were in use.
@@ -160,16 +176,21 @@ private:
         bool known = true;
         SLIPSTREAM_ONE_COPY
         for (u32 table = 0; table <= static_cast<u32>(e.writes()); ++table) {
-            const index_bucket& bucket = bucket_of(h, table == 0);
-            known &= bucket.spilled == 0;
+            bool more = true;
             SLIPSTREAM_ONE_COPY
-            for (u32 hits = places_with(bucket, h, 0xffff0000u); hits != 0; hits &= hits - 1) {
-                const u32 word = bucket.places[lowest_bit(hits)];
-                if (word == 0) continue;
-                const u32 number = (word & 0xffff) - 1;
-                const table_entry old = s_.pool_entry(number / pool_block_entries, number % pool_block_entries);
-                if (meets(e, old)) meet(old, number);
+            for (u32 i = 0; more && i < probes_max; ++i) {
+                const index_bucket& bucket = bucket_of(h + i, table == 0);
+                more = bucket.spilled != 0;
+                SLIPSTREAM_ONE_COPY
+                for (u32 hits = places_with(bucket, h, 0xffff0000u); hits != 0; hits &= hits - 1) {
+                    const u32 word = bucket.places[lowest_bit(hits)];
+                    if (word == 0) continue;
+                    const u32 number = (word & 0xffff) - 1;
+                    const table_entry old = s_.pool_entry(number / pool_block_entries, number % pool_block_entries);
+                    if (meets(e, old)) meet(old, number);
+                }
             }
+            known &= !more;
         }
         return known;
     }
@@ -187,6 +208,7 @@ public:
     }
 
 private:
+    static constexpr u32 probes_max = 16; ///< buckets: so a hundred readers of one handle find room
     static constexpr u32 cells_max = 4; ///< of one grid, and
     static constexpr u32 grids_max = 3; ///< more of either is no gain
 

@@ -58,7 +58,9 @@ inline constexpr u32 glance_slots = 2; ///< of each ring, while none is known to
 inline constexpr u32 ahead_slots_max = 32; ///< of the busy ring: what a bus round trip must bring for 25 M tasks/s
 inline constexpr u32 batch_messages = 32; ///< plain messages given places together
 inline constexpr u32 waits_max = 3;       ///< tasks that a staged one may wait for
-inline constexpr u32 admitted_max = 32; ///< tasks between admission and linker
+inline constexpr u32 admitted_max = 64; ///< tasks between admission and linker
+inline constexpr u32 batch_max = 32;    ///< tasks, and pool blocks, that admission takes at once
+inline constexpr u32 batch_cells_bits = 8;
 inline constexpr u32 completion_span = 65536; ///< submissions a ring may be ahead of its low-water mark
 inline constexpr u32 completion_words = completion_span / 32;
 inline constexpr u32 failures_kept = 1024;    ///< failure records the host may be behind; more is back-pressure
@@ -368,6 +370,12 @@ struct alignas(16) index_bucket {
     u32 spilled;
 };
 
+/// The tasks of admission's batch that touch a cell of memory (access_batch.hpp), a bit each; both 0 between batches.
+struct batch_cell {
+    u32 writers;
+    u32 readers;
+};
+
 /// How far a ring is taken in. Owned by ingest.
 struct ring_progress {
     u64 position;  ///< slots consumed
@@ -443,7 +451,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
 // pointers (device). `near` is fast memory, `far` device memory.
 //   ingest alone     progress .. types
 //   ingest fills while a slot is filling; the roles behind it read once it is decoded   pool_next .. first_block
-//   admission alone  live, index, exposed, orders; it fills a row of predecessors before it hands the task on
+//   admission alone  live, index, exposed, orders, batch; it fills a row of predecessors before it hands the task on
 //   notifier alone   notices, flips, low_water
 //   linker alone     arriving .. targets
 //   linker fills before a task is ready; the scheduler reads   waits
@@ -502,7 +510,16 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(indexed, u32, near, s.pool_words()) /* a bit an access: live, and in a bucket or spilled */                       \
     X(index_live, u32, near, index_classes) /* live accesses of each class */                                           \
     X(exposed, u32, near, s.groups())    /* a bit a slot: admitted, not finished, not hidden by a whole-memory task */  \
-    X(orders, u32, near, 4)              /* to the crew's other teams: slot or leave, words of live in use, row; tasks that wait */ \
+    X(orders, u32, near, 6)              /* to the crew's other teams: see admission_order */                           \
+    X(batch_slots, u32, near, batch_max)  /* window slots of the tasks of admission's batch */                          \
+    X(batch_spans, u32, near, batch_max)  /* first of their blocks in batch_blocks | how many << 8 */                   \
+    X(batch_blocks, u32, near, batch_max) /* pool block | task << 24 */                                                 \
+    X(batch_dead, u32, near, batch_max * pool_block_entries / 32) /* a bit an access: a later one of the batch covers it */ \
+    X(batch_grids, u32, near, batch_max * pool_block_entries / 32) /* of a team: coarsest grid | raw ranges << 31 */    \
+    X(batch_marks, u32, near, 3)                                                                                        \
+    X(batch_scans, u32, near, batch_max)  /* of batch_blocks | accesses to be compared with all << 8 */                 \
+    X(covered, u32, near, s.pool_words()) /* a bit an access: live, and covered by the batch in hand; else 0 */         \
+    X(batch_cells, batch_cell, near, 1u << batch_cells_bits)                                                            \
     X(notices, retired_entry, near, notices_max) /* of the batch in hand: those that have an outcome to look at */        \
     X(flips, u32, near, notices_max)     /* bits of a word of completion bits that the batch completes; 0 between batches */ \
     X(low_water, u64, near, s.rings)                                                                                    \

@@ -1,0 +1,497 @@
+// A batch of tasks that admission takes at once: who waits for whom, among them and among the live accesses.
+//
+// One lane has one access. A team takes the accesses of team_blocks pool blocks, the teams of a crew take a batch of up to batch_max blocks
+// together, in steps with a barrier between them; a batch that one team can take by itself is spared the crew's.
+//
+// STEPS   1 every access is marked in the cells of a small table that it touches, with the bit of its task
+//         2 an access looks at the tasks before it that share a cell, the last one first, up to one that covers it; who is covered by a write of
+//           the batch has no need to look further. The others are looked up in the access index.
+//         3 those of which the index cannot tell are compared with all live accesses: 32 old ones a word, a lane each, against four new
+//           ones at a time, bounding ranges first; the lanes then look at their hits again, exactly. The teams share the words.
+//         4 old accesses that a write covers are superseded; what is left of the batch's own becomes live and enters the index.
+// COST    counted in sm_90a code, for all lanes together: 190 instructions choose the tasks (the leading team), 160 find out what they are and mark
+//         cells, then a lookup (access_index.hpp), 60 for each superseded access of a word, 60 to enter. A task of the batch that shares
+//         a cell costs 20 and 25 for each of its accesses; four accesses that the index cannot tell of, 45 for each word. Four barriers, five with step 3.
+// OWNERS  the crew, between two orders of its leading team; the team that leads makes the orders. Words of rows, masks and the index are shared by
+//         set_bits, clear_bits, add and claim.
+#pragma once
+#include "device/access_index.hpp"
+
+namespace slipstream::device {
+
+template <class P>
+class access_batch {
+public:
+    using team_type = typename P::team;
+
+    static constexpr u32 team_blocks = 32 / pool_block_entries;
+
+    SLIPSTREAM_BOTH access_batch(const engine_memory<P>& memory, const control_state<P>& state)
+        : m_(memory), s_(state), index_(memory, state)
+    {
+    }
+
+    /// What the leading team has put into batch_slots, batch_blocks and batch_spans, and where it belongs.
+    struct extent {
+        u32 tasks;
+        u32 blocks; ///< of all of them
+        u32 row;    ///< place of the first task in the admitted queue
+        u32 words;  ///< of `live` in use
+        u32 grids;  ///< see access_index; nothing_found: it is of no use
+    };
+    static constexpr u32 nothing_found = ~0u;
+
+    /// By the leading team: lays out slot_of(0), slot_of(1), ... as many as there are up to `count` <= 32 and as take their turn in a batch of at
+    /// most `most` blocks. Whole-memory tasks and those with `after` entries do not.
+    template <class SlotOf>
+    SLIPSTREAM_BOTH extent lay_out(team_type& team, u32 count, u32 most, SlotOf slot_of) const
+    {
+        lane_values slots, blocks, before;
+        const u32 several = team.mask32([&](u32 k) {
+            blocks.at(0, k) = slots.at(0, k) = 0;
+            if (k >= count) return false;
+            slots.at(0, k) = slot_of(k);
+            const task_head head = P::get(s_.heads[slots.at(0, k)]);
+            const u32 entries = head.entries();
+            blocks.at(0, k) = (entries + pool_block_entries - 1) / pool_block_entries;
+            if (head.whole_memory()) blocks.at(0, k) = unable;
+            return blocks.at(0, k) > 1;
+        });
+        if (several == 0) {
+            const u32 ones = team.mask32([&](u32 k) { return blocks.at(0, k) != 0; });
+            team.each32([&](u32 k) { before.at(0, k) = popcount(ones & low_bits(k)); });
+        } else {
+            team.each32([&](u32 k) { before.at(0, k) = blocks.at(0, k); });
+            team.sums_before(before);
+        }
+        const u32 able = team.mask32([&](u32 k) {
+            if (k >= count || before.at(0, k) + blocks.at(0, k) > most) return false;
+            const u32 slot = slots.at(0, k);
+            s_.batch_slots[k] = slot;
+            s_.batch_spans[k] = before.at(0, k) | blocks.at(0, k) << 8;
+            u32 block = P::get(s_.first_block[slot]);
+            SLIPSTREAM_ONE_COPY
+            for (u32 j = 0; j < blocks.at(0, k); ++j, block = P::get(s_.pool_next[block])) {
+                if (j == 0 && pool_tag{P::get(s_.pool_tags[block])}.after() != 0) return false; // they come first
+                s_.batch_blocks[before.at(0, k) + j] = block | k << task_shift;
+            }
+            return true;
+        });
+        if (team.leader()) s_.batch_marks[waiting_tasks] = s_.batch_marks[scans_due] = s_.batch_marks[some_covered] = 0;
+        const u32 tasks = able == ~0u ? 32 : lowest_bit(~able);
+        u32 all = 0;
+        if (tasks != 0) all = team.from_lane(before, tasks - 1) + team.from_lane(blocks, tasks - 1);
+        return {tasks, all, 0, 0, 0};
+    }
+
+    /// By each team `number` of `teams`, of a batch that lies ready: fills its rows and brings its accesses into the table. sync() is a barrier of
+    /// all teams that take part.
+    template <class Sync>
+    SLIPSTREAM_BOTH void run(team_type& team, u32 number, u32 teams, const extent batch, Sync sync) const
+    {
+        access_lanes mine;
+        const bool by_handle = prepare(team, number, teams, batch, mine, sync);
+        mark_cells(team, mine);
+        clear_rows(team, number, teams, batch);
+        if (team.leader()) s_.batch_dead[number] = 0;
+        sync();
+        // The index tells of one kind at a time: two kinds meet only where everything is compared with everything.
+        const bool found = batch.grids != nothing_found && index_.can_find(by_handle, batch.grids);
+        look(team, number, batch, found, mine);
+        sync();
+        clear_cells(team, mine);
+        if (s_.batch_marks[scans_due] != 0) {
+            compare_with_all(team, number, teams, batch);
+            sync();
+        }
+        if (s_.batch_marks[some_covered] != 0) supersede(team, number, teams, batch.words);
+        enter(team, number, batch.grids != nothing_found, mine);
+    }
+
+    /// The pool block in an entry of batch_blocks.
+    SLIPSTREAM_BOTH static u32 block_of(u32 entry) { return entry & block_mask; }
+
+    /// Does task k of the batch wait for anybody?
+    SLIPSTREAM_BOTH bool waits(u32 k) const { return (s_.batch_marks[waiting_tasks] >> k & 1) != 0; }
+
+    /// By each team, of up to batch_max pool blocks in batch_blocks: their accesses are live no more. The blocks behind them in their chains likewise.
+    SLIPSTREAM_BOTH void forget(team_type& team, u32 number, u32 teams, u32 blocks) const
+    {
+        team.each32([&](u32 k) {
+            SLIPSTREAM_ONE_COPY
+            for (u32 b = number * team_blocks + k / pool_block_entries; b < blocks; b += teams * team_blocks)
+                SLIPSTREAM_ONE_COPY
+                for (u32 block = s_.batch_blocks[b]; block != no_block; block = P::get(s_.pool_next[block]))
+                    supersede_one(team, block * pool_block_entries + k % pool_block_entries);
+        });
+    }
+
+    /// By each team: compares accesses `memory` of a pool block with its share of the live ones, in words of `live` in use. met(slot of the
+    /// task it belongs to, word, bit, covered), by lanes, for each in conflict.
+    template <class Met>
+    SLIPSTREAM_BOTH void compare(team_type& team, u32 number, u32 teams, u32 block, u32 memory, u32 words, Met met) const
+    {
+        if (memory == 0) return;
+        const probe mine(s_, block, memory);
+        // Word j of a turn is this team's j-th.
+        SLIPSTREAM_ONE_COPY
+        for (u32 first = number; first < words; first += 32 * teams) {
+            const auto word_of = [&](u32 j) { return first + j * teams; };
+            const u32 used = team.mask32([&](u32 k) { return word_of(k) < words && s_.live[word_of(k)] != 0; });
+            team.each_hit(
+                used,
+                [&](u32 j, u32 k) {
+                    const u32 w = word_of(j);
+                    return (s_.live[w] >> k & 1) && mine.may_conflict(s_.word_entry(w, k));
+                },
+                [&](u32 j, u32 k) {
+                    const u32 w = word_of(j);
+                    const table_entry old = s_.word_entry(w, k);
+                    exact_result r{true, mine.covers(old)};
+                    if (mine.rect_mask != 0 || old.is_rect()) r = compare_exactly(block, memory, old, P::get(s_.pool_shapes[32 * w + k]));
+                    if (r.conflicts) met(pool_tag{P::get(s_.pool_tags[w * pool_word_blocks + k / pool_block_entries])}.slot(), w, k, r.covers);
+                });
+        }
+    }
+
+    /// By each team: the same of a task by itself. Marks those that it must wait for in place `row` of the admitted queue, and supersedes what it covers.
+    SLIPSTREAM_BOTH void compare_task(team_type& team, u32 number, u32 teams, u32 slot, u32 words, u32 row) const
+    {
+        auto* const found = s_.predecessors + row * m_.n.groups();
+        SLIPSTREAM_ONE_COPY
+        for (u32 block = P::get(s_.first_block[slot]); block != no_block; block = P::get(s_.pool_next[block]))
+            compare(team, number, teams, block, pool_tag{P::get(s_.pool_tags[block])}.memory(), words, [&](u32 before, u32 w, u32 k, bool covers) {
+                team.set_bits(found[before / 32], 1u << before % 32);
+                if (covers) supersede_one(team, 32 * w + k);
+            });
+    }
+
+    /// By a lane: an access is live no more.
+    SLIPSTREAM_BOTH void supersede_one(team_type& team, u32 number) const
+    {
+        if (team.clear_bits(s_.live[number / 32], 1u << number % 32) >> number % 32 & 1)
+            index_.remove(team, s_.pool_entry(number / pool_block_entries, number % pool_block_entries), number);
+    }
+
+private:
+    using lane_values = typename P::template lane_array<u32, 1>;
+    static constexpr u32 unable = 0x400; ///< blocks of a task that takes no part
+    static constexpr u32 task_shift = 24;
+    static constexpr u32 block_mask = (1u << task_shift) - 1;
+    static constexpr u32 no_access = ~0u;
+    static constexpr u32 every_byte = index_grids; ///< a grid of one cell
+
+    /// Words of batch_marks.
+    enum mark : u32 {
+        waiting_tasks, ///< a bit a task: it waits for somebody
+        scans_due,     ///< entries of batch_scans
+        some_covered,  ///< 1: there are bits in `covered`
+    };
+
+    /// An access a lane.
+    struct access_lanes {
+        typename P::template lane_array<table_entry, 1> entries;
+        lane_values numbers; ///< in the pool, or no_access
+        lane_values tasks;   ///< of the batch
+        lane_values cells;   ///< two, 16 bits each
+
+        SLIPSTREAM_BOTH bool there(u32 k) { return numbers.at(0, k) != no_access; }
+    };
+
+    /// Four accesses of a task, taken apart once: the loop over old accesses is a few instructions a pair.
+    struct probe {
+        u64 lo[pool_block_entries];
+        u64 hi[pool_block_entries]; ///< 0: takes no part
+        u32 write_mask = 0;
+        u32 rect_mask = 0;
+        u32 tile_mask = 0; ///< of the rectangles, those of handles
+        u32 loose_mask = 0;
+
+        SLIPSTREAM_BOTH probe(const control_state<P>& s, u32 block, u32 memory)
+        {
+            table_entry entry[pool_block_entries];
+            for (u32 i = 0; i < pool_block_entries; ++i) entry[i] = s.pool_entry(block, i);
+            for (u32 i = 0; i < pool_block_entries; ++i) {
+                const bool used = memory >> i & 1; // else what an earlier task left there
+                lo[i] = used ? entry[i].begin() : ~u64{0};
+                hi[i] = used ? entry[i].end() : 0;
+                write_mask |= static_cast<u32>(entry[i].writes()) << i;
+                rect_mask |= static_cast<u32>(entry[i].is_rect()) << i;
+                tile_mask |= static_cast<u32>(entry[i].is_tile()) << i;
+                loose_mask |= static_cast<u32>(entry[i].kind() == abi::entry_kind::loose) << i;
+            }
+            write_mask &= memory;
+            rect_mask &= memory;
+            tile_mask &= memory;
+        }
+
+        /// Must the task perhaps wait for one that made the access `old`? By bounding ranges; of two tiles, by where they begin.
+        SLIPSTREAM_BOTH bool may_conflict(const table_entry& old) const
+        {
+            const u64 old_lo = old.begin();
+            const u64 old_hi = old.end();
+            const u64 old_hi_written = old.writes() ? old_hi : 0; // what reads care for
+            const u32 tiles = old.is_tile() ? tile_mask : 0;
+            bool any = false;
+            for (u32 i = 0; i < pool_block_entries; ++i)
+                any |= (old_lo < hi[i]) & (lo[i] < (write_mask >> i & 1 ? old_hi : old_hi_written))
+                    & (((tiles >> i & 1) == 0) | (lo[i] == old_lo));
+            return any;
+        }
+        /// Is `old`, which is no rectangle, superseded by one of the writes, which are none either?
+        SLIPSTREAM_BOTH bool covers(const table_entry& old) const
+        {
+            const u32 covering = write_mask & ~loose_mask;
+            bool any = false;
+            for (u32 i = 0; i < pool_block_entries; ++i)
+                any |= (lo[i] <= old.begin()) & (old.end() <= hi[i]) & ((covering >> i & 1) != 0);
+            return any;
+        }
+    };
+
+    struct exact_result {
+        bool conflicts;
+        bool covers;
+    };
+
+    /// The same, exactly, where a rectangle takes part.
+    SLIPSTREAM_BOTH exact_result compare_exactly(u32 block, u32 memory, const table_entry& old, u64 old_shape) const
+    {
+        exact_result out{false, false};
+        SLIPSTREAM_ONE_COPY
+        for (u32 i = 0; i < pool_block_entries; ++i) {
+            if (!(memory >> i & 1)) continue;
+            const exact_result r = compare_two(s_.pool_entry(block, i), block * pool_block_entries + i, old, old_shape);
+            out.conflicts |= r.conflicts;
+            out.covers |= r.covers;
+        }
+        return out;
+    }
+
+    /// Likewise of access `number` of the pool, `mine`, alone.
+    SLIPSTREAM_BOTH exact_result compare_two(const table_entry& mine, u32 number, const table_entry& old, u64 old_shape) const
+    {
+        if (mine.is_tile() && old.is_tile()) {
+            const bool same = mine.begin() == old.begin();
+            return {same && (mine.writes() || old.writes()), same && mine.writes()};
+        }
+        const u32 r = compare_pair(mine.access(P::get(s_.pool_shapes[number])), old.access(old_shape));
+        return {(r & 1) != 0, (r & 2) != 0};
+    }
+
+    /// Bit 0: conflict; bit 1: `old` is covered. Out of line: rare, and long. By value: an object whose address is taken would
+    /// lie in local memory.
+    SLIPSTREAM_BOTH_RARE static u32 compare_pair(const abi::access_entry mine, const abi::access_entry old)
+    {
+        return static_cast<u32>(abi::conflicts(mine, old)) | static_cast<u32>(mine.writes() && abi::covers(mine, old)) << 1;
+    }
+
+    /// Takes the accesses in. Are all of them by handles?
+    template <class Sync>
+    SLIPSTREAM_BOTH bool prepare(team_type& team, u32 number, u32 teams, const extent& batch, access_lanes& mine, Sync sync) const
+    {
+        lane_values complements; // of grids: their minimum is that of the coarsest
+        const u32 raw = team.mask32([&](u32 k) {
+            mine.numbers.at(0, k) = no_access;
+            mine.tasks.at(0, k) = mine.cells.at(0, k) = 0;
+            complements.at(0, k) = ~0u;
+            const u32 b = number * team_blocks + k / pool_block_entries;
+            if (b >= batch.blocks) return false;
+            const u32 block = s_.batch_blocks[b] & block_mask;
+            mine.tasks.at(0, k) = s_.batch_blocks[b] >> task_shift;
+            if (!(pool_tag{P::get(s_.pool_tags[block])}.memory() >> k % pool_block_entries & 1)) return false;
+            mine.numbers.at(0, k) = block * pool_block_entries + k % pool_block_entries;
+            mine.entries.at(0, k) = s_.pool_entry(block, k % pool_block_entries);
+            complements.at(0, k) = ~access_index<P>::grid_of(mine.entries.at(0, k));
+            return !mine.entries.at(0, k).registered();
+        });
+        u32 finest = ~0u;
+        team.each32([&](u32 k) { finest = complements.at(0, k) < finest ? complements.at(0, k) : finest; });
+        finest = team.reduce_min(finest);
+        if (team.leader()) s_.batch_grids[number] = ~finest | (raw != 0 ? some_raw : 0);
+        sync();
+        u32 grid = 0;
+        bool by_handle = true;
+        SLIPSTREAM_ONE_COPY
+        for (u32 t = 0; t < teams; ++t) {
+            const u32 of_team = s_.batch_grids[t];
+            by_handle &= (of_team & some_raw) == 0;
+            grid = (of_team & ~some_raw) > grid ? of_team & ~some_raw : grid;
+        }
+        team.each32([&](u32 k) {
+            if (mine.there(k)) mine.cells.at(0, k) = cells_of(mine.entries.at(0, k), by_handle ? by_begin : grid);
+        });
+        return by_handle;
+    }
+    static constexpr u32 some_raw = 1u << 31;
+    static constexpr u32 by_begin = ~0u; ///< handles are the same memory or disjoint: where they begin is enough
+
+    /// The cells that an access touches, of a grid so coarse that each touches two at most, neighbours.
+    SLIPSTREAM_BOTH static u32 cells_of(const table_entry& e, u32 grid)
+    {
+        if (grid == by_begin) return cell_of(e.begin()) * 0x10001u;
+        if (grid >= every_byte) return 0;
+        return cell_of(e.begin() >> access_index<P>::shift_of(grid)) | cell_of((e.end() - 1) >> access_index<P>::shift_of(grid)) << 16;
+    }
+    SLIPSTREAM_BOTH static u32 cell_of(u64 cell) { return (access_index<P>::cell_key(cell) * 0x9e3779b1u) >> (32 - batch_cells_bits); }
+
+    SLIPSTREAM_BOTH void mark_cells(team_type& team, access_lanes& mine) const
+    {
+        team.each32([&](u32 k) {
+            if (!mine.there(k)) return;
+            SLIPSTREAM_UNROLL
+            for (u32 i = 0; i < 2; ++i) {
+                batch_cell& cell = s_.batch_cells[mine.cells.at(0, k) >> 16 * i & 0xffff];
+                team.set_bits(mine.entries.at(0, k).writes() ? cell.writers : cell.readers, 1u << mine.tasks.at(0, k));
+            }
+        });
+    }
+
+    SLIPSTREAM_BOTH void clear_cells(team_type& team, access_lanes& mine) const
+    {
+        team.each32([&](u32 k) {
+            if (!mine.there(k)) return;
+            SLIPSTREAM_UNROLL
+            for (u32 i = 0; i < 2; ++i) s_.batch_cells[mine.cells.at(0, k) >> 16 * i & 0xffff] = batch_cell{0, 0};
+        });
+    }
+
+    SLIPSTREAM_BOTH auto* row_of(const extent& batch, u32 task) const
+    {
+        return s_.predecessors + (batch.row + task) % admitted_max * m_.n.groups();
+    }
+
+    SLIPSTREAM_BOTH void clear_rows(team_type& team, u32 number, u32 teams, const extent& batch) const
+    {
+        const u32 groups = m_.n.groups();
+        team.each32([&](u32 k) {
+            SLIPSTREAM_ONE_COPY
+            for (u32 task = number * team_blocks + k / pool_block_entries; task < batch.tasks; task += teams * team_blocks)
+                SLIPSTREAM_ONE_COPY
+                for (u32 g = k % pool_block_entries; g < groups; g += pool_block_entries) P::set(row_of(batch, task)[g], 0u);
+        });
+    }
+
+    SLIPSTREAM_BOTH void wait(team_type& team, const extent& batch, u32 task, u32 slot) const
+    {
+        team.set_bits(row_of(batch, task)[slot / 32], 1u << slot % 32);
+        team.set_bits(s_.batch_marks[waiting_tasks], 1u << task);
+    }
+    SLIPSTREAM_BOTH void note_covered(team_type& team, u32 number) const
+    {
+        team.set_bits(s_.covered[number / 32], 1u << number % 32);
+        s_.batch_marks[some_covered] = 1; // any lane: they all write the same
+    }
+
+    /// Step 2. `found`: the index may tell of these accesses.
+    SLIPSTREAM_BOTH void look(team_type& team, u32 number, const extent& batch, bool found, access_lanes& mine) const
+    {
+        const u32 unknown = team.mask32([&](u32 k) {
+            if (!mine.there(k)) return false;
+            const table_entry e = mine.entries.at(0, k);
+            const u32 task = mine.tasks.at(0, k);
+            u32 before = 0;
+            SLIPSTREAM_UNROLL
+            for (u32 i = 0; i < 2; ++i) {
+                const batch_cell cell = s_.batch_cells[mine.cells.at(0, k) >> 16 * i & 0xffff];
+                before |= e.writes() ? cell.writers | cell.readers : cell.writers;
+            }
+            // Whoever meets this access and came before a task that covers it meets that task, too.
+            SLIPSTREAM_ONE_COPY
+            for (before &= low_bits(task); before != 0; before &= ~(1u << highest_bit(before)))
+                if (meet(team, batch, task, e, mine.numbers.at(0, k), highest_bit(before))) return false;
+            if (!found || access_index<P>::class_of(e) == index_other) return true;
+            return !index_.find(e, batch.grids, [&](const table_entry& old, u32 at) {
+                wait(team, batch, task, pool_tag{P::get(s_.pool_tags[at / pool_block_entries])}.slot());
+                if (e.writes() && access_index<P>::covers(e, old)) note_covered(team, at);
+            });
+        });
+        if (unknown == 0) return;
+        team.each32([&](u32 k) {
+            const u32 of_block = unknown >> k & ((1u << pool_block_entries) - 1);
+            if (k % pool_block_entries == 0 && of_block != 0)
+                s_.batch_scans[team.add(s_.batch_marks[scans_due], 1)] = (number * team_blocks + k / pool_block_entries) | of_block << 8;
+        });
+    }
+
+    /// By a lane: makes `task` wait for an earlier one of the batch if its access `e`, number `at` in the pool, must; true if a write of that one
+    /// covers `e`. Of that task's accesses those that `e` covers are marked in batch_dead.
+    SLIPSTREAM_BOTH bool meet(team_type& team, const extent& batch, u32 task, const table_entry& e, u32 at, u32 earlier) const
+    {
+        bool covered = false;
+        const u32 span = s_.batch_spans[earlier];
+        const u32 end = ((span & 0xff) + (span >> 8)) * pool_block_entries;
+        SLIPSTREAM_ONE_COPY
+        for (u32 i = (span & 0xff) * pool_block_entries; i < end; ++i) {
+            const u32 block = s_.batch_blocks[i / pool_block_entries] & block_mask;
+            if (!(pool_tag{P::get(s_.pool_tags[block])}.memory() >> i % pool_block_entries & 1)) continue;
+            const table_entry old = s_.pool_entry(block, i % pool_block_entries);
+            if (!(e.writes() || old.writes()) || !(e.begin() < old.end() && old.begin() < e.end())) continue;
+            const u32 old_number = block * pool_block_entries + i % pool_block_entries;
+            exact_result r{true, e.writes() && holds(e, old)};
+            bool covers_me = old.writes() && holds(old, e);
+            if (e.is_rect() || old.is_rect()) {
+                r = compare_two(e, at, old, P::get(s_.pool_shapes[old_number]));
+                if (!r.conflicts) continue;
+                covers_me = compare_two(old, old_number, e, P::get(s_.pool_shapes[at])).covers;
+            }
+            wait(team, batch, task, s_.batch_slots[earlier]);
+            covered |= covers_me;
+            if (r.covers) team.set_bits(s_.batch_dead[i / 32], 1u << i % 32);
+        }
+        return covered;
+    }
+
+    /// Does `outer` hold every byte of `inner`? Neither is a rectangle.
+    SLIPSTREAM_BOTH static bool holds(const table_entry& outer, const table_entry& inner)
+    {
+        return outer.kind() != abi::entry_kind::loose && outer.begin() <= inner.begin() && inner.end() <= outer.end();
+    }
+
+    /// Step 3.
+    SLIPSTREAM_BOTH void compare_with_all(team_type& team, u32 number, u32 teams, const extent& batch) const
+    {
+        const u32 due = s_.batch_marks[scans_due];
+        SLIPSTREAM_ONE_COPY
+        for (u32 i = 0; i < due; ++i) {
+            const u32 scan = s_.batch_scans[i];
+            const u32 block = s_.batch_blocks[scan & 0xff];
+            compare(team, number, teams, block & block_mask, scan >> 8, batch.words, [&](u32 slot, u32 w, u32 k, bool covers) {
+                wait(team, batch, block >> task_shift, slot);
+                if (covers) note_covered(team, 32 * w + k);
+            });
+        }
+    }
+
+    /// Old accesses that a write of the batch covers are live no more.
+    SLIPSTREAM_BOTH void supersede(team_type& team, u32 number, u32 teams, u32 words) const
+    {
+        team.each32([&](u32 k) {
+            SLIPSTREAM_ONE_COPY
+            for (u32 w = k * teams + number; w < words; w += 32 * teams) {
+                u32 bits = s_.covered[w];
+                if (bits == 0) continue;
+                s_.covered[w] = 0;
+                SLIPSTREAM_ONE_COPY
+                for (; bits != 0; bits &= bits - 1) supersede_one(team, 32 * w + lowest_bit(bits));
+            }
+        });
+    }
+
+    /// What no later task of the batch covers becomes live.
+    SLIPSTREAM_BOTH void enter(team_type& team, u32 number, bool in, access_lanes& mine) const
+    {
+        team.each32([&](u32 k) {
+            if (!mine.there(k) || (s_.batch_dead[number] >> k & 1)) return;
+            const u32 at = mine.numbers.at(0, k);
+            team.set_bits(s_.live[at / 32], 1u << at % 32);
+            index_.enter(team, mine.entries.at(0, k), at, in);
+        });
+    }
+
+    const engine_memory<P>& m_;
+    const control_state<P>& s_;
+    access_index<P> index_;
+};
+
+} // namespace slipstream::device
