@@ -16,6 +16,7 @@
 //         set_bits, clear_bits, add and claim.
 #pragma once
 #include "device/access_index.hpp"
+#include "device/entry_resolver.hpp"
 
 namespace slipstream::device {
 
@@ -27,7 +28,7 @@ public:
     static constexpr u32 team_blocks = 32 / pool_block_entries;
 
     SLIPSTREAM_BOTH access_batch(const engine_memory<P>& memory, const control_state<P>& state)
-        : m_(memory), s_(state), index_(memory, state)
+        : m_(memory), s_(state), index_(memory, state), resolver_(memory, state)
     {
     }
 
@@ -38,13 +39,16 @@ public:
         u32 row;    ///< place of the first task in the admitted queue
         u32 words;  ///< of `live` in use
         u32 grids;  ///< see access_index; nothing_found: it is of no use
+        u32 before; ///< window slot of a task that all wait for, or no_slot
+        u32 goes_on; ///< 1: the task, it is one, has more blocks
     };
     static constexpr u32 nothing_found = ~0u;
 
     /// By the leading team: lays out slot_of(0), slot_of(1), ... as many as there are up to `count` <= 32 and as take their turn in a batch of at
-    /// most `most` blocks. Whole-memory tasks and those with `after` entries do not.
+    /// most `most` blocks. Whole-memory tasks do not, and one with `after` entries only as the first and last. Of a first one with more blocks so many, behind
+    /// `taken` ones; `rest`: the block to begin with, or no_block.
     template <class SlotOf>
-    SLIPSTREAM_BOTH extent lay_out(team_type& team, u32 count, u32 most, SlotOf slot_of) const
+    SLIPSTREAM_BOTH extent lay_out(team_type& team, u32 count, u32 most, u32 rest, u32 taken, SlotOf slot_of) const
     {
         lane_values slots, blocks, before;
         const u32 several = team.mask32([&](u32 k) {
@@ -52,8 +56,8 @@ public:
             if (k >= count) return false;
             slots.at(0, k) = slot_of(k);
             const task_head head = P::get(s_.heads[slots.at(0, k)]);
-            const u32 entries = head.entries();
-            blocks.at(0, k) = (entries + pool_block_entries - 1) / pool_block_entries;
+            blocks.at(0, k) = (head.entries() + pool_block_entries - 1) / pool_block_entries;
+            if (k == 0) blocks.at(0, k) -= taken;
             if (head.whole_memory()) blocks.at(0, k) = unable;
             return blocks.at(0, k) > 1;
         });
@@ -64,24 +68,28 @@ public:
             team.each32([&](u32 k) { before.at(0, k) = blocks.at(0, k); });
             team.sums_before(before);
         }
+        bool alone = false; // of the first lane
         const u32 able = team.mask32([&](u32 k) {
-            if (k >= count || before.at(0, k) + blocks.at(0, k) > most) return false;
+            if (k >= count || (k != 0 && before.at(0, k) + blocks.at(0, k) > most)) return false;
             const u32 slot = slots.at(0, k);
+            const u32 mine = blocks.at(0, k) < most ? blocks.at(0, k) : most;
             s_.batch_slots[k] = slot;
-            s_.batch_spans[k] = before.at(0, k) | blocks.at(0, k) << 8;
-            u32 block = P::get(s_.first_block[slot]);
-            SLIPSTREAM_ONE_COPY
-            for (u32 j = 0; j < blocks.at(0, k); ++j, block = P::get(s_.pool_next[block])) {
-                if (j == 0 && pool_tag{P::get(s_.pool_tags[block])}.after() != 0) return false; // they come first
-                s_.batch_blocks[before.at(0, k) + j] = block | k << task_shift;
+            s_.batch_spans[k] = before.at(0, k) | mine << 8 | (k == 0 ? taken << 16 : 0);
+            u32 block = k == 0 && rest != no_block ? rest : P::get(s_.first_block[slot]);
+            if (block != no_block && pool_tag{P::get(s_.pool_tags[block])}.after() != 0) { // they come first
+                if (k != 0) return false;
+                alone = true;
             }
+            SLIPSTREAM_ONE_COPY
+            for (u32 j = 0; j < mine; ++j, block = P::get(s_.pool_next[block])) s_.batch_blocks[before.at(0, k) + j] = block | k << task_shift;
             return true;
         });
         if (team.leader()) s_.batch_marks[waiting_tasks] = s_.batch_marks[scans_due] = s_.batch_marks[some_covered] = 0;
-        const u32 tasks = able == ~0u ? 32 : lowest_bit(~able);
-        u32 all = 0;
-        if (tasks != 0) all = team.from_lane(before, tasks - 1) + team.from_lane(blocks, tasks - 1);
-        return {tasks, all, 0, 0, 0};
+        const u32 first_blocks = team.from_lane(blocks, 0);
+        const bool goes_on = first_blocks > most;
+        const u32 tasks = team.any(alone) || taken != 0 || goes_on ? 1 : able == ~0u ? 32 : lowest_bit(~able);
+        const u32 all = team.from_lane(before, tasks - 1) + team.from_lane(blocks, tasks - 1);
+        return {tasks, goes_on ? most : all, 0, 0, 0, 0, static_cast<u32>(goes_on)};
     }
 
     /// By each team `number` of `teams`, of a batch that lies ready: fills its rows and brings its accesses into the table. sync() is a barrier of
@@ -90,13 +98,13 @@ public:
     SLIPSTREAM_BOTH void run(team_type& team, u32 number, u32 teams, const extent batch, Sync sync) const
     {
         access_lanes mine;
-        const bool by_handle = prepare(team, number, teams, batch, mine, sync);
-        mark_cells(team, mine);
-        clear_rows(team, number, teams, batch);
+        const u32 grid = prepare(team, number, teams, batch, mine, sync);
+        mark_cells(team, grid, mine);
+        if (s_.batch_spans[0] >> 16 == 0) begin_rows(team, number, teams, batch);
         if (team.leader()) s_.batch_dead[number] = 0;
         sync();
         // The index tells of one kind at a time: two kinds meet only where everything is compared with everything.
-        const bool found = batch.grids != nothing_found && index_.can_find(by_handle, batch.grids);
+        const bool found = batch.grids != nothing_found && index_.can_find(grid == by_begin, batch.grids);
         look(team, number, batch, found, mine);
         sync();
         clear_cells(team, mine);
@@ -111,66 +119,37 @@ public:
     /// The pool block in an entry of batch_blocks.
     SLIPSTREAM_BOTH static u32 block_of(u32 entry) { return entry & block_mask; }
 
-    /// Does task k of the batch wait for anybody?
-    SLIPSTREAM_BOTH bool waits(u32 k) const { return (s_.batch_marks[waiting_tasks] >> k & 1) != 0; }
+    /// The tasks of the batch that wait for anybody, a bit each.
+    SLIPSTREAM_BOTH u32 waiting() const { return s_.batch_marks[waiting_tasks]; }
 
     /// By each team, of up to batch_max pool blocks in batch_blocks: their accesses are live no more. The blocks behind them in their chains likewise.
     SLIPSTREAM_BOTH void forget(team_type& team, u32 number, u32 teams, u32 blocks) const
     {
-        team.each32([&](u32 k) {
-            SLIPSTREAM_ONE_COPY
-            for (u32 b = number * team_blocks + k / pool_block_entries; b < blocks; b += teams * team_blocks)
-                SLIPSTREAM_ONE_COPY
-                for (u32 block = s_.batch_blocks[b]; block != no_block; block = P::get(s_.pool_next[block]))
-                    supersede_one(team, block * pool_block_entries + k % pool_block_entries);
-        });
-    }
-
-    /// By each team: compares accesses `memory` of a pool block with its share of the live ones, in words of `live` in use. met(slot of the
-    /// task it belongs to, word, bit, covered), by lanes, for each in conflict.
-    template <class Met>
-    SLIPSTREAM_BOTH void compare(team_type& team, u32 number, u32 teams, u32 block, u32 memory, u32 words, Met met) const
-    {
-        if (memory == 0) return;
-        const probe mine(s_, block, memory);
-        // Word j of a turn is this team's j-th.
         SLIPSTREAM_ONE_COPY
-        for (u32 first = number; first < words; first += 32 * teams) {
-            const auto word_of = [&](u32 j) { return first + j * teams; };
-            const u32 used = team.mask32([&](u32 k) { return word_of(k) < words && s_.live[word_of(k)] != 0; });
-            team.each_hit(
-                used,
-                [&](u32 j, u32 k) {
-                    const u32 w = word_of(j);
-                    return (s_.live[w] >> k & 1) && mine.may_conflict(s_.word_entry(w, k));
-                },
-                [&](u32 j, u32 k) {
-                    const u32 w = word_of(j);
-                    const table_entry old = s_.word_entry(w, k);
-                    exact_result r{true, mine.covers(old)};
-                    if (mine.rect_mask != 0 || old.is_rect()) r = compare_exactly(block, memory, old, P::get(s_.pool_shapes[32 * w + k]));
-                    if (r.conflicts) met(pool_tag{P::get(s_.pool_tags[w * pool_word_blocks + k / pool_block_entries])}.slot(), w, k, r.covers);
-                });
-        }
-    }
-
-    /// By each team: the same of a task by itself. Marks those that it must wait for in place `row` of the admitted queue, and supersedes what it covers.
-    SLIPSTREAM_BOTH void compare_task(team_type& team, u32 number, u32 teams, u32 slot, u32 words, u32 row) const
-    {
-        auto* const found = s_.predecessors + row * m_.n.groups();
-        SLIPSTREAM_ONE_COPY
-        for (u32 block = P::get(s_.first_block[slot]); block != no_block; block = P::get(s_.pool_next[block]))
-            compare(team, number, teams, block, pool_tag{P::get(s_.pool_tags[block])}.memory(), words, [&](u32 before, u32 w, u32 k, bool covers) {
-                team.set_bits(found[before / 32], 1u << before % 32);
-                if (covers) supersede_one(team, 32 * w + k);
+        for (u32 first = number * team_blocks; first < blocks; first += teams * team_blocks) {
+            lane_values block, numbers;
+            typename P::template lane_array<table_entry, 1> entries;
+            team.each32([&](u32 k) {
+                const u32 b = first + k / pool_block_entries;
+                block.at(0, k) = b < blocks ? s_.batch_blocks[b] : no_block;
             });
-    }
-
-    /// By a lane: an access is live no more.
-    SLIPSTREAM_BOTH void supersede_one(team_type& team, u32 number) const
-    {
-        if (team.clear_bits(s_.live[number / 32], 1u << number % 32) >> number % 32 & 1)
-            index_.remove(team, s_.pool_entry(number / pool_block_entries, number % pool_block_entries), number);
+            SLIPSTREAM_ONE_COPY
+            while (team.mask32([&](u32 k) { return block.at(0, k) != no_block; }) != 0) {
+                const u32 lanes = team.mask32([&](u32 k) {
+                    if (block.at(0, k) == no_block) return false;
+                    const u32 at = numbers.at(0, k) = block.at(0, k) * pool_block_entries + k % pool_block_entries;
+                    block.at(0, k) = P::get(s_.pool_next[block.at(0, k)]);
+                    if (!(s_.live[at / 32] >> at % 32 & 1)) return false;
+                    entries.at(0, k) = s_.pool_entry(at / pool_block_entries, at % pool_block_entries);
+                    return true;
+                });
+                if (lanes == 0) continue;
+                team.each32([&](u32 k) {
+                    if (lanes >> k & 1) team.clear_bits(s_.live[numbers.at(0, k) / 32], 1u << numbers.at(0, k) % 32);
+                });
+                index_.remove_all(team, lanes, entries, numbers);
+            }
+        }
     }
 
 private:
@@ -249,6 +228,41 @@ private:
         }
     };
 
+    /// By each team: compares accesses `memory` of a pool block with its share of the live ones, in words of `live` in use. met(slot of the
+    /// task it belongs to, word, bit, covered), by lanes, for each in conflict.
+    template <class Met>
+    SLIPSTREAM_BOTH void compare(team_type& team, u32 number, u32 teams, u32 block, u32 memory, u32 words, Met met) const
+    {
+        if (memory == 0) return;
+        const probe mine(s_, block, memory);
+        // Word j of a turn is this team's j-th.
+        SLIPSTREAM_ONE_COPY
+        for (u32 first = number; first < words; first += 32 * teams) {
+            const auto word_of = [&](u32 j) { return first + j * teams; };
+            const u32 used = team.mask32([&](u32 k) { return word_of(k) < words && s_.live[word_of(k)] != 0; });
+            team.each_hit(
+                used,
+                [&](u32 j, u32 k) {
+                    const u32 w = word_of(j);
+                    return (s_.live[w] >> k & 1) && mine.may_conflict(s_.word_entry(w, k));
+                },
+                [&](u32 j, u32 k) {
+                    const u32 w = word_of(j);
+                    const table_entry old = s_.word_entry(w, k);
+                    exact_result r{true, mine.covers(old)};
+                    if (mine.rect_mask != 0 || old.is_rect()) r = compare_exactly(block, memory, old, P::get(s_.pool_shapes[32 * w + k]));
+                    if (r.conflicts) met(pool_tag{P::get(s_.pool_tags[w * pool_word_blocks + k / pool_block_entries])}.slot(), w, k, r.covers);
+                });
+        }
+    }
+
+    /// By a lane: an access is live no more.
+    SLIPSTREAM_BOTH void supersede_one(team_type& team, u32 number) const
+    {
+        if (team.clear_bits(s_.live[number / 32], 1u << number % 32) >> number % 32 & 1)
+            index_.remove(team, s_.pool_entry(number / pool_block_entries, number % pool_block_entries), number);
+    }
+
     struct exact_result {
         bool conflicts;
         bool covers;
@@ -261,47 +275,61 @@ private:
         SLIPSTREAM_ONE_COPY
         for (u32 i = 0; i < pool_block_entries; ++i) {
             if (!(memory >> i & 1)) continue;
-            const exact_result r = compare_two(s_.pool_entry(block, i), block * pool_block_entries + i, old, old_shape);
-            out.conflicts |= r.conflicts;
-            out.covers |= r.covers;
+            const u32 r = compare_two(s_.pool_entry(block, i), P::get(s_.pool_shapes[block * pool_block_entries + i]), old, old_shape);
+            out.conflicts |= (r & 1) != 0;
+            out.covers |= (r & 2) != 0;
         }
         return out;
     }
 
-    /// Likewise of access `number` of the pool, `mine`, alone.
-    SLIPSTREAM_BOTH exact_result compare_two(const table_entry& mine, u32 number, const table_entry& old, u64 old_shape) const
+    /// How two accesses lie, of which one is a rectangle, when the second comes before the first. Bit 0: conflict; 1: the first covers the second; 2: the
+    /// other way round; a write covers. Out of line: rare, and long. By value: an object whose address is taken would lie in local memory.
+    SLIPSTREAM_BOTH_RARE static u32 compare_two(const table_entry mine, u64 shape, const table_entry old, u64 old_shape)
     {
-        if (mine.is_tile() && old.is_tile()) {
-            const bool same = mine.begin() == old.begin();
-            return {same && (mine.writes() || old.writes()), same && mine.writes()};
-        }
-        const u32 r = compare_pair(mine.access(P::get(s_.pool_shapes[number])), old.access(old_shape));
-        return {(r & 1) != 0, (r & 2) != 0};
+        if (mine.is_tile() && old.is_tile())
+            return mine.begin() != old.begin() ? 0 : static_cast<u32>(mine.writes() || old.writes()) | mine.writes() << 1 | old.writes() << 2;
+        const abi::access_entry a = mine.access(shape), b = old.access(old_shape);
+        return static_cast<u32>(abi::conflicts(a, b)) | (mine.writes() && abi::covers(a, b)) << 1 | (old.writes() && abi::covers(b, a)) << 2;
     }
 
-    /// Bit 0: conflict; bit 1: `old` is covered. Out of line: rare, and long. By value: an object whose address is taken would
-    /// lie in local memory.
-    SLIPSTREAM_BOTH_RARE static u32 compare_pair(const abi::access_entry mine, const abi::access_entry old)
-    {
-        return static_cast<u32>(abi::conflicts(mine, old)) | static_cast<u32>(mine.writes() && abi::covers(mine, old)) << 1;
-    }
-
-    /// Takes the accesses in. Are all of them by handles?
+    /// Takes the accesses in. Returns a grid on which each touches two cells at most; by_begin: all of them are by handles.
     template <class Sync>
-    SLIPSTREAM_BOTH bool prepare(team_type& team, u32 number, u32 teams, const extent& batch, access_lanes& mine, Sync sync) const
+    SLIPSTREAM_BOTH u32 prepare(team_type& team, u32 number, u32 teams, const extent& batch, access_lanes& mine, Sync sync) const
     {
         lane_values complements; // of grids: their minimum is that of the coarsest
-        const u32 raw = team.mask32([&](u32 k) {
+        lane_values tags;        // to be written; 0: none
+        const u32 there = team.mask32([&](u32 k) {
             mine.numbers.at(0, k) = no_access;
-            mine.tasks.at(0, k) = mine.cells.at(0, k) = 0;
+            mine.tasks.at(0, k) = mine.cells.at(0, k) = tags.at(0, k) = 0;
             complements.at(0, k) = ~0u;
             const u32 b = number * team_blocks + k / pool_block_entries;
             if (b >= batch.blocks) return false;
+            const u32 i = k % pool_block_entries;
             const u32 block = s_.batch_blocks[b] & block_mask;
-            mine.tasks.at(0, k) = s_.batch_blocks[b] >> task_shift;
-            if (!(pool_tag{P::get(s_.pool_tags[block])}.memory() >> k % pool_block_entries & 1)) return false;
-            mine.numbers.at(0, k) = block * pool_block_entries + k % pool_block_entries;
-            mine.entries.at(0, k) = s_.pool_entry(block, k % pool_block_entries);
+            const u32 task = s_.batch_blocks[b] >> task_shift;
+            const pool_tag tag{P::get(s_.pool_tags[block])};
+            mine.tasks.at(0, k) = task;
+            mine.numbers.at(0, k) = block * pool_block_entries + i;
+            if (tag.unresolved() == 0) {
+                mine.entries.at(0, k) = s_.pool_entry(block, i);
+                return (tag.memory() >> i & 1) != 0;
+            }
+            tags.at(0, k) = 1;
+            if (!(tag.unresolved() >> i & 1)) return false;
+            const u32 slot = s_.batch_slots[task];
+            const u32 span = s_.batch_spans[task];
+            const u32 member = (b - (span & 0xff) + (span >> 16)) * pool_block_entries + i;
+            mine.entries.at(0, k) = resolver_.resolve(slot, P::get(s_.heads[slot]).slot_and_type >> 16, block, i, member);
+            return entry_resolver<P>::is_memory(mine.entries.at(0, k));
+        });
+        const u32 raw = team.mask32([&](u32 k) {
+            if (tags.at(0, k) != 0 && k % pool_block_entries == 0)
+                P::set(s_.pool_tags[mine.numbers.at(0, k) / pool_block_entries],
+                       pool_tag::make(s_.batch_slots[mine.tasks.at(0, k)], there >> k & ((1u << pool_block_entries) - 1), 0).word);
+            if (!(there >> k & 1)) {
+                mine.numbers.at(0, k) = no_access;
+                return false;
+            }
             complements.at(0, k) = ~access_index<P>::grid_of(mine.entries.at(0, k));
             return !mine.entries.at(0, k).registered();
         });
@@ -318,41 +346,48 @@ private:
             by_handle &= (of_team & some_raw) == 0;
             grid = (of_team & ~some_raw) > grid ? of_team & ~some_raw : grid;
         }
-        team.each32([&](u32 k) {
-            if (mine.there(k)) mine.cells.at(0, k) = cells_of(mine.entries.at(0, k), by_handle ? by_begin : grid);
-        });
-        return by_handle;
+        return by_handle ? by_begin : grid;
     }
     static constexpr u32 some_raw = 1u << 31;
     static constexpr u32 by_begin = ~0u; ///< handles are the same memory or disjoint: where they begin is enough
 
-    /// The cells that an access touches, of a grid so coarse that each touches two at most, neighbours.
-    SLIPSTREAM_BOTH static u32 cells_of(const table_entry& e, u32 grid)
+    /// The first or last cell that an access touches, of a grid so coarse that each touches two at most, neighbours; in few bits, not 0.
+    SLIPSTREAM_BOTH static u32 cell_of(const table_entry& e, u32 grid, bool last)
     {
-        if (grid == by_begin) return cell_of(e.begin()) * 0x10001u;
-        if (grid >= every_byte) return 0;
-        return cell_of(e.begin() >> access_index<P>::shift_of(grid)) | cell_of((e.end() - 1) >> access_index<P>::shift_of(grid)) << 16;
+        if (grid != by_begin && grid >= every_byte) return 1;
+        const u64 at = last ? e.end() - 1 : e.begin();
+        const u32 key = access_index<P>::cell_key(grid == by_begin ? e.begin() : at >> access_index<P>::shift_of(grid));
+        return key != 0 ? key : 1;
     }
-    SLIPSTREAM_BOTH static u32 cell_of(u64 cell) { return (access_index<P>::cell_key(cell) * 0x9e3779b1u) >> (32 - batch_cells_bits); }
 
-    SLIPSTREAM_BOTH void mark_cells(team_type& team, access_lanes& mine) const
+    /// Each access takes places in the table of cells, and marks them with its task. Open addressing: a place has one cell only.
+    SLIPSTREAM_BOTH void mark_cells(team_type& team, u32 grid, access_lanes& mine) const
     {
         team.each32([&](u32 k) {
             if (!mine.there(k)) return;
-            SLIPSTREAM_UNROLL
-            for (u32 i = 0; i < 2; ++i) {
-                batch_cell& cell = s_.batch_cells[mine.cells.at(0, k) >> 16 * i & 0xffff];
-                team.set_bits(mine.entries.at(0, k).writes() ? cell.writers : cell.readers, 1u << mine.tasks.at(0, k));
-            }
+            const table_entry e = mine.entries.at(0, k);
+            const u32 first = cell_of(e, grid, false), last = cell_of(e, grid, true);
+            const u32 at = mark_cell(team, first, mine.tasks.at(0, k), e.writes());
+            mine.cells.at(0, k) = at | (last == first ? at : mark_cell(team, last, mine.tasks.at(0, k), e.writes())) << 16;
         });
     }
+    SLIPSTREAM_BOTH u32 mark_cell(team_type& team, u32 key, u32 task, bool writes) const
+    {
+        constexpr u32 cells = 1u << batch_cells_bits;
+        u32 at = (key * 0x9e3779b1u) >> (32 - batch_cells_bits);
+        SLIPSTREAM_ONE_COPY
+        while (!team.join(s_.batch_cells[at].key, key)) at = (at + 1) & (cells - 1);
+        team.set_bits(writes ? s_.batch_cells[at].writers : s_.batch_cells[at].readers, 1u << task);
+        return at;
+    }
+    static_assert(1u << batch_cells_bits >= 2 * 2 * batch_max * pool_block_entries, "never half full");
 
     SLIPSTREAM_BOTH void clear_cells(team_type& team, access_lanes& mine) const
     {
         team.each32([&](u32 k) {
             if (!mine.there(k)) return;
             SLIPSTREAM_UNROLL
-            for (u32 i = 0; i < 2; ++i) s_.batch_cells[mine.cells.at(0, k) >> 16 * i & 0xffff] = batch_cell{0, 0};
+            for (u32 i = 0; i < 2; ++i) s_.batch_cells[mine.cells.at(0, k) >> 16 * i & 0xffff] = batch_cell{};
         });
     }
 
@@ -361,21 +396,22 @@ private:
         return s_.predecessors + (batch.row + task) % admitted_max * m_.n.groups();
     }
 
-    SLIPSTREAM_BOTH void clear_rows(team_type& team, u32 number, u32 teams, const extent& batch) const
+    SLIPSTREAM_BOTH void begin_rows(team_type& team, u32 number, u32 teams, const extent& batch) const
     {
         const u32 groups = m_.n.groups();
         team.each32([&](u32 k) {
             SLIPSTREAM_ONE_COPY
             for (u32 task = number * team_blocks + k / pool_block_entries; task < batch.tasks; task += teams * team_blocks)
                 SLIPSTREAM_ONE_COPY
-                for (u32 g = k % pool_block_entries; g < groups; g += pool_block_entries) P::set(row_of(batch, task)[g], 0u);
+                for (u32 g = k % pool_block_entries; g < groups; g += pool_block_entries)
+                    P::set(row_of(batch, task)[g], batch.before / 32 == g ? 1u << batch.before % 32 : 0u);
         });
+        if (batch.before != no_slot && number == 0 && team.leader()) s_.batch_marks[waiting_tasks] = low_bits(batch.tasks);
     }
 
-    SLIPSTREAM_BOTH void wait(team_type& team, const extent& batch, u32 task, u32 slot) const
+    SLIPSTREAM_BOTH void set_wait(team_type& team, const extent& batch, u32 task, u32 slot) const
     {
         team.set_bits(row_of(batch, task)[slot / 32], 1u << slot % 32);
-        team.set_bits(s_.batch_marks[waiting_tasks], 1u << task);
     }
     SLIPSTREAM_BOTH void note_covered(team_type& team, u32 number) const
     {
@@ -386,26 +422,34 @@ private:
     /// Step 2. `found`: the index may tell of these accesses.
     SLIPSTREAM_BOTH void look(team_type& team, u32 number, const extent& batch, bool found, access_lanes& mine) const
     {
+        lane_values waiting;
         const u32 unknown = team.mask32([&](u32 k) {
+            waiting.at(0, k) = 0;
             if (!mine.there(k)) return false;
+            const auto wait = [&](u32 slot) {
+                set_wait(team, batch, mine.tasks.at(0, k), slot);
+                waiting.at(0, k) = 1;
+            };
             const table_entry e = mine.entries.at(0, k);
             const u32 task = mine.tasks.at(0, k);
             u32 before = 0;
             SLIPSTREAM_UNROLL
             for (u32 i = 0; i < 2; ++i) {
                 const batch_cell cell = s_.batch_cells[mine.cells.at(0, k) >> 16 * i & 0xffff];
-                before |= e.writes() ? cell.writers | cell.readers : cell.writers;
+                before |= cell.writers | (e.writes() ? cell.readers : 0);
             }
             // Whoever meets this access and came before a task that covers it meets that task, too.
             SLIPSTREAM_ONE_COPY
             for (before &= low_bits(task); before != 0; before &= ~(1u << highest_bit(before)))
-                if (meet(team, batch, task, e, mine.numbers.at(0, k), highest_bit(before))) return false;
+                if (meet(team, e, mine.numbers.at(0, k), highest_bit(before), wait)) return false;
             if (!found || access_index<P>::class_of(e) == index_other) return true;
             return !index_.find(e, batch.grids, [&](const table_entry& old, u32 at) {
-                wait(team, batch, task, pool_tag{P::get(s_.pool_tags[at / pool_block_entries])}.slot());
+                const u32 owner = pool_tag{P::get(s_.pool_tags[at / pool_block_entries])}.slot();
+                if (owner != s_.batch_slots[task]) wait(owner); // else it has more blocks than a batch
                 if (e.writes() && access_index<P>::covers(e, old)) note_covered(team, at);
             });
         });
+        note_waiting(team, mine, team.mask32([&](u32 k) { return waiting.at(0, k) != 0; }));
         if (unknown == 0) return;
         team.each32([&](u32 k) {
             const u32 of_block = unknown >> k & ((1u << pool_block_entries) - 1);
@@ -414,13 +458,24 @@ private:
         });
     }
 
-    /// By a lane: makes `task` wait for an earlier one of the batch if its access `e`, number `at` in the pool, must; true if a write of that one
-    /// covers `e`. Of that task's accesses those that `e` covers are marked in batch_dead.
-    SLIPSTREAM_BOTH bool meet(team_type& team, const extent& batch, u32 task, const table_entry& e, u32 at, u32 earlier) const
+    /// The tasks of these lanes wait for somebody. A word for all tasks: four lanes at a time, or the teams would stand in line.
+    SLIPSTREAM_BOTH void note_waiting(team_type& team, access_lanes& mine, u32 lanes) const
+    {
+        if (lanes == 0) return;
+        team.each32([&](u32 k) {
+            if (k % pool_block_entries == 0 && (lanes >> k & ((1u << pool_block_entries) - 1)) != 0)
+                team.set_bits(s_.batch_marks[waiting_tasks], 1u << mine.tasks.at(0, k));
+        });
+    }
+
+    /// By a lane: wait(slot) of an earlier task of the batch if access `e`, number `at` in the pool, meets one of its; true if a write of it covers `e`.
+    /// Of that task's accesses those that `e` covers are marked in batch_dead.
+    template <class Wait>
+    SLIPSTREAM_BOTH bool meet(team_type& team, const table_entry& e, u32 at, u32 earlier, Wait wait) const
     {
         bool covered = false;
         const u32 span = s_.batch_spans[earlier];
-        const u32 end = ((span & 0xff) + (span >> 8)) * pool_block_entries;
+        const u32 end = ((span & 0xff) + (span >> 8 & 0xff)) * pool_block_entries;
         SLIPSTREAM_ONE_COPY
         for (u32 i = (span & 0xff) * pool_block_entries; i < end; ++i) {
             const u32 block = s_.batch_blocks[i / pool_block_entries] & block_mask;
@@ -428,16 +483,12 @@ private:
             const table_entry old = s_.pool_entry(block, i % pool_block_entries);
             if (!(e.writes() || old.writes()) || !(e.begin() < old.end() && old.begin() < e.end())) continue;
             const u32 old_number = block * pool_block_entries + i % pool_block_entries;
-            exact_result r{true, e.writes() && holds(e, old)};
-            bool covers_me = old.writes() && holds(old, e);
-            if (e.is_rect() || old.is_rect()) {
-                r = compare_two(e, at, old, P::get(s_.pool_shapes[old_number]));
-                if (!r.conflicts) continue;
-                covers_me = compare_two(old, old_number, e, P::get(s_.pool_shapes[at])).covers;
-            }
-            wait(team, batch, task, s_.batch_slots[earlier]);
-            covered |= covers_me;
-            if (r.covers) team.set_bits(s_.batch_dead[i / 32], 1u << i % 32);
+            u32 r = 1 | (e.writes() && holds(e, old)) << 1 | (old.writes() && holds(old, e)) << 2;
+            if (e.is_rect() || old.is_rect()) r = compare_two(e, P::get(s_.pool_shapes[at]), old, P::get(s_.pool_shapes[old_number]));
+            if (!(r & 1)) continue;
+            wait(s_.batch_slots[earlier]);
+            covered |= (r & 4) != 0;
+            if (r & 2) team.set_bits(s_.batch_dead[i / 32], 1u << i % 32);
         }
         return covered;
     }
@@ -457,7 +508,10 @@ private:
             const u32 scan = s_.batch_scans[i];
             const u32 block = s_.batch_blocks[scan & 0xff];
             compare(team, number, teams, block & block_mask, scan >> 8, batch.words, [&](u32 slot, u32 w, u32 k, bool covers) {
-                wait(team, batch, block >> task_shift, slot);
+                if (slot != s_.batch_slots[block >> task_shift]) {
+                    set_wait(team, batch, block >> task_shift, slot);
+                    team.set_bits(s_.batch_marks[waiting_tasks], 1u << (block >> task_shift));
+                }
                 if (covers) note_covered(team, 32 * w + k);
             });
         }
@@ -481,17 +535,17 @@ private:
     /// What no later task of the batch covers becomes live.
     SLIPSTREAM_BOTH void enter(team_type& team, u32 number, bool in, access_lanes& mine) const
     {
+        const u32 lanes = team.mask32([&](u32 k) { return mine.there(k); }) & ~s_.batch_dead[number];
         team.each32([&](u32 k) {
-            if (!mine.there(k) || (s_.batch_dead[number] >> k & 1)) return;
-            const u32 at = mine.numbers.at(0, k);
-            team.set_bits(s_.live[at / 32], 1u << at % 32);
-            index_.enter(team, mine.entries.at(0, k), at, in);
+            if (lanes >> k & 1) team.set_bits(s_.live[mine.numbers.at(0, k) / 32], 1u << mine.numbers.at(0, k) % 32);
         });
+        index_.enter_all(team, lanes, mine.entries, mine.numbers, in);
     }
 
     const engine_memory<P>& m_;
     const control_state<P>& s_;
     access_index<P> index_;
+    entry_resolver<P> resolver_;
 };
 
 } // namespace slipstream::device

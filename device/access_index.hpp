@@ -71,38 +71,70 @@ public:
     template <class Meet>
     SLIPSTREAM_BOTH bool find(const table_entry& e, u32 grids_in_use, Meet meet) const
     {
-        if (e.registered()) return look(hash(e.begin(), index_registered), e, meet);
         bool known = true;
         SLIPSTREAM_ONE_COPY
-        for (u32 rest = grids_in_use; rest != 0; rest &= rest - 1) {
-            const u32 grid = lowest_bit(rest);
-            const u32 shift = shift_of(grid);
-            const u64 longest = (u64{1} << shift) - 1;
-            const u64 last = (e.end() - 1) >> shift;
-            u64 cell = (e.begin() > longest ? e.begin() - longest : 0) >> shift;
-            if (last - cell >= cells_max) return false;
+        for (u32 rest = e.registered() ? 1 : grids_in_use; rest != 0; rest &= rest - 1) {
+            u32 kind = index_registered;
+            u64 cell = e.begin(), last = cell;
+            if (!e.registered()) {
+                kind = lowest_bit(rest);
+                const u64 longest = (u64{1} << shift_of(kind)) - 1;
+                last = (e.end() - 1) >> shift_of(kind);
+                cell = (cell > longest ? cell - longest : 0) >> shift_of(kind);
+                if (last - cell >= cells_max) return false;
+            }
             SLIPSTREAM_ONE_COPY
-            for (; cell <= last; ++cell) known &= look(hash(cell, grid), e, meet);
+            for (; cell <= last; ++cell) known &= look(hash(cell, kind), e, meet);
         }
         return known;
     }
 
-    /// By a lane: an access is live from now on. `in`: it is to be found, while the index can tell of anything at all; it is counted else.
-    SLIPSTREAM_BOTH void enter(team_type& team, const table_entry& e, u32 number, bool in) const
+    /// An access each lane of `lanes`, number numbers.at(0, k) in the pool, is live from now on. `in`: they are to be found, while the index can tell of
+    /// anything at all; they are counted else.
+    template <class Entries, class Numbers>
+    SLIPSTREAM_BOTH void enter_all(team_type& team, u32 lanes, Entries& entries, Numbers& numbers, bool in) const
     {
-        const u32 kind = in ? class_of(e) : index_other;
-        team.add(s_.index_live[kind], 1);
-        if (kind == index_other) return;
-        team.set_bits(s_.indexed[number / 32], 1u << number % 32);
-        const u32 h = key(e, kind);
-        SLIPSTREAM_ONE_COPY
-        for (u32 i = 0; i < probes_max; ++i) {
-            index_bucket& bucket = bucket_of(h + i, e.writes());
+        lane_values kinds;
+        const u32 found = team.mask32([&](u32 k) {
+            kinds.at(0, k) = !(lanes >> k & 1) ? index_classes : in ? class_of(entries.at(0, k)) : index_other;
+            return kinds.at(0, k) < index_other;
+        });
+        add_live(team, lanes, kinds, 1);
+        team.each32([&](u32 k) {
+            if (!(found >> k & 1)) return;
+            team.set_bits(s_.indexed[numbers.at(0, k) / 32], 1u << numbers.at(0, k) % 32);
+            const table_entry e = entries.at(0, k);
+            const u32 h = key(e, kinds.at(0, k));
             SLIPSTREAM_ONE_COPY
-            for (u32 free = places_with(bucket, 0, ~u32{0}); free != 0; free &= free - 1)
-                if (team.claim(bucket.places[lowest_bit(free)], word_of(h, number))) return;
-            team.add(bucket.spilled, 1);
-        }
+            for (u32 i = 0; i < probes_max; ++i) {
+                index_bucket& bucket = bucket_of(h + i, e.writes());
+                SLIPSTREAM_ONE_COPY
+                for (u32 free = places_with(bucket, 0, ~u32{0}); free != 0; free &= free - 1)
+                    if (team.claim(bucket.places[lowest_bit(free)], word_of(h, numbers.at(0, k)))) return;
+                team.add(bucket.spilled, 1);
+            }
+        });
+    }
+
+    /// The opposite. Their live bits are cleared already.
+    template <class Entries, class Numbers>
+    SLIPSTREAM_BOTH void remove_all(team_type& team, u32 lanes, Entries& entries, Numbers& numbers) const
+    {
+        lane_values kinds;
+        const u32 found = team.mask32([&](u32 k) {
+            kinds.at(0, k) = index_classes;
+            if (!(lanes >> k & 1)) return false;
+            const u32 number = numbers.at(0, k);
+            const bool in = (s_.indexed[number / 32] >> number % 32 & 1) != 0;
+            kinds.at(0, k) = in ? class_of(entries.at(0, k)) : index_other;
+            return in;
+        });
+        add_live(team, lanes, kinds, ~u32{0});
+        team.each32([&](u32 k) {
+            if (!(found >> k & 1)) return;
+            team.clear_bits(s_.indexed[numbers.at(0, k) / 32], 1u << numbers.at(0, k) % 32);
+            take_out(team, entries.at(0, k), numbers.at(0, k), kinds.at(0, k));
+        });
     }
 
     /// By the lane that cleared its live bit.
@@ -115,17 +147,7 @@ public:
         team.clear_bits(s_.indexed[number / 32], 1u << number % 32);
         const u32 kind = class_of(e);
         team.add(s_.index_live[kind], ~u32{0});
-        const u32 h = key(e, kind);
-        SLIPSTREAM_ONE_COPY
-        for (u32 i = 0; i < probes_max; ++i) {
-            index_bucket& bucket = bucket_of(h + i, e.writes());
-            const u32 mine = places_with(bucket, word_of(h, number), ~u32{0});
-            if (mine != 0) {
-                bucket.places[lowest_bit(mine)] = 0;
-                return;
-            }
-            team.add(bucket.spilled, ~u32{0});
-        }
+        take_out(team, e, number, kind);
     }
 
     /// Nothing is live any more; `words` words of live bits were in use.
@@ -144,6 +166,36 @@ public:
     SLIPSTREAM_BOTH static u32 cell_key(u64 cell) { return static_cast<u32>(cell) ^ static_cast<u32>(cell >> 32) * 0x9e3779b1u; }
 
 private:
+    using lane_values = typename P::template lane_array<u32, 1>;
+
+    /// Adds `by` for each lane of `lanes` to the count of live accesses of its kind: at once where they are of one kind, as most are.
+    SLIPSTREAM_BOTH void add_live(team_type& team, u32 lanes, lane_values& kinds, u32 by) const
+    {
+        if (lanes == 0) return;
+        const u32 kind = team.from_lane(kinds, lowest_bit(lanes));
+        const u32 others = team.mask32([&](u32 k) { return (lanes >> k & 1) && kinds.at(0, k) != kind; });
+        if (team.leader()) team.add(s_.index_live[kind], popcount(lanes & ~others) * by);
+        if (others == 0) return;
+        team.each32([&](u32 k) {
+            if (others >> k & 1) team.add(s_.index_live[kinds.at(0, k)], by);
+        });
+    }
+
+    SLIPSTREAM_BOTH void take_out(team_type& team, const table_entry& e, u32 number, u32 kind) const
+    {
+        const u32 h = key(e, kind);
+        SLIPSTREAM_ONE_COPY
+        for (u32 i = 0; i < probes_max; ++i) {
+            index_bucket& bucket = bucket_of(h + i, e.writes());
+            const u32 mine = places_with(bucket, word_of(h, number), ~u32{0});
+            if (mine != 0) {
+                bucket.places[lowest_bit(mine)] = 0;
+                return;
+            }
+            team.add(bucket.spilled, ~u32{0});
+        }
+    }
+
     SLIPSTREAM_BOTH static u32 hash(u64 cell, u32 kind)
     {
         u32 h = (static_cast<u32>(cell) ^ (static_cast<u32>(cell >> 32) + kind) * 0x85ebca77u) * 0x9e3779b1u;

@@ -83,7 +83,7 @@ private:
     u32 rounds_ = 0;
 };
 
-/// The leading team of the crew; the others run admission::assist.
+/// All teams of the crew; the leading one looks for requests.
 template <class P>
 class admission_role {
 public:
@@ -92,6 +92,7 @@ public:
     SLIPSTREAM_BOTH round_result round(typename P::crew& crew)
     {
         typename P::team& team = crew.team();
+        if (crew.index() != 0) return admission_.step(crew) ? round_result::busy : round_result::finished;
         if (rounds_++ % P::look_at_request == 0) {
             request_ = read_request<P>(s_, team);
             // Read before the step: if ingest was dry then, a step that leaves nothing decoded leaves nothing behind.
@@ -99,7 +100,8 @@ public:
         }
         const command request = request_;
         const feed_phase before = feed_;
-        if (request == command::park || request == command::abort) return end(crew, feed_phase::stopped);
+        const bool stops = request == command::park || request == command::abort;
+        if (stops && admission_.between_tasks()) return end(crew, feed_phase::stopped);
         if (admission_.step(crew)) return round_result::busy;
         if (request == command::drain && before == feed_phase::dry && admission_.decoded_empty(team)) return end(crew, feed_phase::dry);
         return round_result::idle;

@@ -251,6 +251,11 @@ struct cuda_platform {
         __device__ static __forceinline__ void set_bits(cell<u32>& word, u32 bits) { atomicOr(&word.raw, bits); }
         __device__ static __forceinline__ u32 clear_bits(u32& word, u32 bits) { return atomicAnd(&word, ~bits); }
         __device__ static __forceinline__ bool claim(u32& word, u32 value) { return atomicCAS(&word, 0u, value) == 0; }
+        __device__ static __forceinline__ bool join(u32& word, u32 value)
+        {
+            const u32 before = atomicCAS(&word, 0u, value);
+            return before == 0 || before == value;
+        }
         template <class T> __device__ static __forceinline__ T broadcast(T value)
         {
             return __shfl_sync(0xffffffff, value, 0);

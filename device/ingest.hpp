@@ -33,7 +33,7 @@
 //        A16 (join word of a stream: its work is visible to the tasks that joined it)
 // Bus counts (layout.hpp: bus_count) in fast memory, one addition a look.
 #pragma once
-#include "device/layout.hpp"
+#include "device/entry_resolver.hpp"
 
 namespace slipstream::device {
 
@@ -44,7 +44,7 @@ public:
     using team_type = typename P::team;
 
     SLIPSTREAM_BOTH ingest(const engine_memory<P>& memory, const control_state<P>& state)
-        : m_(memory), s_(state), free_(state.free_queue()), decoded_(state.decoded_queue())
+        : m_(memory), s_(state), resolver_(memory, state), free_(state.free_queue()), decoded_(state.decoded_queue())
     {
     }
 
@@ -85,7 +85,7 @@ public:
         SLIPSTREAM_ONE_COPY
         for (u32 r = 0; r < m_.n.rings; ++r) taken += s_.progress[r].position;
         s_.bus[ring_slots_taken] = taken;
-        s_.bus[handles_read] = s_.counters[handles_met];
+        s_.bus[handles_read] = s_.counters[handles_known];
         SLIPSTREAM_ONE_COPY
         for (u32 k = 0; k < notifier_counts; ++k) P::set(m_.bus[k], s_.bus[k]);
     }
@@ -383,8 +383,9 @@ private:
     /// The j-th block from the top of the stack when it held `count`. Stays readable after it was taken.
     SLIPSTREAM_BOTH u32 pool_top(u32 count, u32 j) const { return s_.pool_free[count - 1 - j]; }
 
-    /// One lane: gives a window slot its chain of pool blocks, from the top of the stack when it held `top`.
-    SLIPSTREAM_BOTH void chain_blocks(u32 slot, u32 top, u32 blocks) const
+    /// One lane: gives a window slot its chain of pool blocks, from the top of the stack when it held `top`; the first so many `entries` in them are
+    /// left unresolved.
+    SLIPSTREAM_BOTH void chain_blocks(u32 slot, u32 top, u32 blocks, u32 unresolved) const
     {
         u32 block = blocks != 0 ? pool_top(top, 0) : no_block;
         P::set(s_.first_block[slot], block);
@@ -392,7 +393,8 @@ private:
         for (u32 j = 1; block != no_block; ++j) {
             const u32 next = j < blocks ? pool_top(top, j) : no_block;
             P::set(s_.pool_next[block], next);
-            P::set(s_.pool_tags[block], slot);
+            P::set(s_.pool_tags[block], pool_tag::waiting(slot, low_bits(unresolved < pool_block_entries ? unresolved : pool_block_entries)).word);
+            unresolved -= unresolved < pool_block_entries ? unresolved : pool_block_entries;
             block = next;
         }
     }
@@ -485,31 +487,59 @@ private:
         const u64 first_number = rp.messages;
         rp.position += taken;
 
-        // Then the content.
-        team.each32([&](u32 k) {
-            if (k >= messages) return;
+        // Then the content. Entries are left for admission to resolve, except those of tasks that it sees none of, or that wait at the gate; and where
+        // it has more than a batch to go already.
+        const bool behind = brief && decoded_.backlog(team) > batch_max;
+        u32 known = ~s_.counters[handles_known]; // complement of the handles that must be known, so that the minimum is the most
+        const u32 mine = team.mask32([&](u32 k) {
+            if (k >= messages) return false;
             const message_part part = s_.parts[k];
             const u32* const w = words + 4 * part.first_chunk;
             const abi::message_header h = header_at(w);
             const bool waits = gated && k + 1 == messages;
+            const bool leaves = ordered(h) && !waits && !behind && (h.flags & abi::flag_whole_memory) == 0;
             describe(part.slot, r, first_number + k, h, ordered(h) || waits ? h.entries : 0);
-            chain_blocks(part.slot, part.top, blocks_for(h.entries));
+            chain_blocks(part.slot, part.top, blocks_for(h.entries), leaves ? h.entries : 0);
             if (!waits) decoded_.put_ahead(k, part.slot);
-            if (!brief) return;
-            u32 entries = 0, afters = 0;
-            SLIPSTREAM_ONE_COPY
-            for (u32 c = 1; c < h.plain_chunks(); ++c) {
-                if (c > h.entry_chunks()) {
-                    take_scalars(h, part.slot, w + 4 * c, c - 1 - h.entry_chunks());
-                } else {
+            return !leaves && h.entries != 0;
+        });
+        if (!brief) {
+            take_chunks(team, words, starts, taken * abi::slot_chunks, mine, known);
+        } else {
+            team.each32([&](u32 k) {
+                if (k >= messages) return;
+                const message_part part = s_.parts[k];
+                const u32* const w = words + 4 * part.first_chunk;
+                const abi::message_header h = header_at(w);
+                u32 entries = 0;
+                SLIPSTREAM_ONE_COPY
+                for (u32 c = 1; c < h.plain_chunks(); ++c) {
+                    if (c > h.entry_chunks()) {
+                        take_scalars(h, part.slot, w + 4 * c, c - 1 - h.entry_chunks());
+                    } else {
+                        const u32 in = entries_in(w + 4 * c);
+                        leave_entries(part, w + 4 * c, in, entries, (mine >> k & 1) == 0, known);
+                        entries += in & 3;
+                    }
+                }
+            });
+        }
+        meet_handles(team, ~team.reduce_min(known));
+        if (mine != 0)
+            team.each32([&](u32 k) {
+                if (!(mine >> k & 1)) return;
+                const message_part part = s_.parts[k];
+                const u32* const w = words + 4 * part.first_chunk;
+                const abi::message_header h = header_at(w);
+                u32 entries = 0, afters = 0;
+                SLIPSTREAM_ONE_COPY
+                for (u32 c = 1; c <= h.entry_chunks(); ++c) {
                     const u32 in = entries_in(w + 4 * c);
                     take_entries(team, h, part, w + 4 * c, in, entries, afters);
                     entries += in & 3;
                     afters += in == entry_is_after;
                 }
-            }
-        });
-        if (!brief) take_chunks(team, words, starts, taken * abi::slot_chunks);
+            });
         team.sync();
         decoded_.advance(gated ? messages - 1 : messages);
         rp.messages += gated ? messages - 1 : messages;
@@ -521,11 +551,12 @@ private:
     }
 
     /// The content of plain messages of several ring slots, a lane a chunk. `starts`: the slots they begin in; `end`: chunks.
-    SLIPSTREAM_BOTH void take_chunks(team_type& team, const u32* words, u32 starts, u32 end)
+    SLIPSTREAM_BOTH void take_chunks(team_type& team, const u32* words, u32 starts, u32 end, u32 kept_back, u32& known)
     {
         team.sync(); // pool blocks have their tags
         // Entries of a chunk: one, or up to three handles; masks count those of the chunks before.
-        const auto part_of = [&](u32 c) { return s_.parts[popcount(starts & low_bits(c / abi::slot_chunks + 1)) - 1]; };
+        const auto number_of = [&](u32 c) { return popcount(starts & low_bits(c / abi::slot_chunks + 1)) - 1; };
+        const auto part_of = [&](u32 c) { return s_.parts[number_of(c)]; };
         lane_values in;
         team.each32([&](u32 c) {
             in.at(0, c) = 0;
@@ -535,7 +566,6 @@ private:
         });
         const u32 second = team.mask32([&](u32 c) { return (in.at(0, c) & 3) > 1; });
         const u32 third = team.mask32([&](u32 c) { return (in.at(0, c) & 3) > 2; });
-        const u32 afters = team.mask32([&](u32 c) { return in.at(0, c) == entry_is_after; });
         team.each32([&](u32 c) {
             if (c >= end) return;
             const message_part part = part_of(c);
@@ -546,8 +576,8 @@ private:
                 take_scalars(h, part.slot, words + 4 * c, rel - h.entry_chunks());
             } else {
                 const u32 before = low_bits(c) & ~low_bits(part.first_chunk + 1); // this message's entries begin behind its header
-                take_entries(team, h, part, words + 4 * c, in.at(0, c), rel + popcount(second & before) + popcount(third & before),
-                             popcount(afters & before));
+                leave_entries(part, words + 4 * c, in.at(0, c), rel + popcount(second & before) + popcount(third & before),
+                              (kept_back >> number_of(c) & 1) == 0, known);
             }
         });
     }
@@ -564,7 +594,29 @@ private:
         }
     }
 
-    /// Stores the entries of a plain message's chunk: `in` is what entries_in() says of it, `entries` and `afters` come before.
+    /// By a lane: puts the entries of a plain message's chunk into the pool as they are, if `put`; `in` is what entries_in() says of it, `entries` come
+    /// before. Lowers `known`, see take_plain.
+    SLIPSTREAM_BOTH void leave_entries(const message_part& part, const u32* w, u32 in, u32 entries, bool put, u32& known) const
+    {
+        if (in == entry_is_after) return;
+        if ((w[0] & abi::handle_bit) == 0) {
+            if (put) leave_entry(part, entries, unresolved_entry::range(abi::mode_of(w[0]), address_in(w), w[2]));
+            return;
+        }
+        SLIPSTREAM_UNROLL
+        for (u32 i = 0; i < abi::chunk_payload_words; ++i) {
+            if (i >= in) continue;
+            const u32 needed = ~((w[i] & abi::handle_index_mask) + 1);
+            known = needed < known ? needed : known;
+            if (put) leave_entry(part, entries + i, unresolved_entry::handle(w[i]));
+        }
+    }
+    SLIPSTREAM_BOTH void leave_entry(const message_part& part, u32 e, const table_entry& entry) const
+    {
+        s_.set_pool_entry(pool_top(part.top, e / pool_block_entries), e % pool_block_entries, entry);
+    }
+
+    /// By a lane: stores the entries of a plain message's chunk, whole; `in` is what entries_in() says of it, `entries` and `afters` come before.
     SLIPSTREAM_BOTH void take_entries(team_type& team, const abi::message_header& h, const message_part& part, const u32* w, u32 in,
                                       u32 entries, u32 afters)
     {
@@ -574,23 +626,28 @@ private:
             return;
         }
         const bool by_handles = (w[0] & abi::handle_bit) != 0;
-        const abi::task_type& type = s_.types[h.type];
-        abi::handle_entry next{};
-        if (by_handles) next = m_.handle_cache[w[0] & abi::handle_index_mask];
         SLIPSTREAM_ONE_COPY
         for (u32 i = 0; i < in; ++i) {
-            raw_access a{address_in(w), w[2], 0, 1, 0};
-            if (by_handles) {
-                const abi::handle_entry cached = next;
-                // Asked for before this one is stored: an L2 round trip less for each.
-                if (i + 1 < in) next = m_.handle_cache[w[i + 1] & abi::handle_index_mask];
-                a = by_handle(w[i] & abi::handle_index_mask, cached, true);
-            }
-            set_member(type, m_.records[part.slot].words, entries + i - afters, a);
+            const raw_access a = by_handles ? resolver_.of_handle(w[i] & abi::handle_index_mask) : raw_access{address_in(w), w[2], 0, 1, 0};
+            entry_resolver<P>::set_member(s_.types[h.type], m_.records[part.slot].words, entries + i - afters, a);
             if (ordered(h))
                 put_entry(team, pool_top(part.top, (entries + i) / pool_block_entries), entries + i,
                           a.entry(abi::mode_of(w[by_handles ? i : 0])), by_handles);
         }
+    }
+
+    /// The device's copy of the handle table shall hold the first `count`. Handles never change, and the host writes each before it is named and
+    /// behind those before it: what is missing is read across the bus in one go.
+    SLIPSTREAM_BOTH void meet_handles(team_type& team, u32 count)
+    {
+        const u32 known = s_.counters[handles_known];
+        if (count <= known) return;
+        // The host wrote the entries before it published the message.
+        P::fence(edge::A0_ring_fence, order::acquire, scope::system);
+        for (u32 i = known + team.rank(); i < count && i < m_.n.handles; i += team.size()) m_.handle_cache[i] = m_.handles[i];
+        team.sync();
+        if (team.leader()) s_.counters[handles_known] = count;
+        team.sync();
     }
 
     static constexpr u32 entry_is_after = 1 | 4;
@@ -624,7 +681,7 @@ private:
         if (team.leader()) {
             *s_.free_slot_count = free - 1;
             *s_.pool_free_count = top - blocks;
-            chain_blocks(slot, top, blocks);
+            chain_blocks(slot, top, blocks, 0);
             describe(slot, r, rp.messages, h, h.entries);
         }
         team.sync();
@@ -725,60 +782,15 @@ private:
     SLIPSTREAM_BOTH void take_handle(team_type& team, u32 slot, message_progress& mp, u32 w)
     {
         const u32 index = w & abi::handle_index_mask;
-        take_access(team, slot, mp, abi::mode_of(w), by_handle(index, m_.handle_cache[index], team.leader()));
-    }
-
-    /// A declared access, before it is packed.
-    struct raw_access {
-        u64 address;
-        u64 bytes; ///< of the range, or of one row
-        u32 handle_plus_one;
-        u32 rows;
-        u32 pitch; ///< 0: a range
-
-        SLIPSTREAM_BOTH abi::access_entry entry(abi::access_mode mode) const
-        {
-            return pitch != 0 ? abi::access_entry::rect(mode, address, bytes, rows, pitch) : abi::access_entry::range(mode, address, bytes);
-        }
-    };
-
-    /// A registered handle. Handles never change, so the device keeps those it has met (`h`: what it has there) and reads the
-    /// host's table (a PCIe round trip) once for each. Lanes that meet at one handle write the same. `counts`: the lane counts the
-    /// read.
-    SLIPSTREAM_BOTH raw_access by_handle(u32 index, abi::handle_entry h, bool counts)
-    {
-        if (h.address == 0) {
-            // The host wrote the entry before it published the message.
-            P::fence(edge::A0_ring_fence, order::acquire, scope::system);
-            h = m_.handles[index];
-            if (counts) team_type::add(s_.counters[handles_met], 1);
-            m_.handle_cache[index] = h;
-        }
-        return {h.address, h.bytes, index + 1, h.rows ? h.rows : 1, h.rows ? h.pitch : 0};
+        meet_handles(team, index + 1);
+        take_access(team, slot, mp, abi::mode_of(w), resolver_.of_handle(index));
     }
 
     SLIPSTREAM_BOTH void take_access(team_type& team, u32 slot, message_progress& mp, abi::access_mode mode, const raw_access& a)
     {
-        if (team.leader()) set_member(s_.types[mp.type], m_.records[slot].words, mp.member, a);
+        if (team.leader()) entry_resolver<P>::set_member(s_.types[mp.type], m_.records[slot].words, mp.member, a);
         ++mp.member;
         store_entry(team, mp, a.entry(mode), a.handle_plus_one != 0);
-    }
-
-    /// The first accesses of a message are the typed members of the task struct: put pointer and size back in their place.
-    template <class Words>
-    SLIPSTREAM_BOTH void set_member(const abi::task_type& type, Words* words, u32 member, const raw_access& a)
-    {
-        if (member >= type.members) return;
-        const u32 at = type.member_offset[member];
-        const u64 tail = a.bytes | static_cast<u64>(a.handle_plus_one) << 40;
-        P::set(words[at], static_cast<u32>(a.address));
-        P::set(words[at + 1], static_cast<u32>(a.address >> 32));
-        P::set(words[at + 2], static_cast<u32>(tail));
-        P::set(words[at + 3], static_cast<u32>(tail >> 32));
-        if (type.rect_mask >> member & 1) {
-            P::set(words[at + 4], a.rows);
-            P::set(words[at + 5], a.pitch);
-        }
     }
 
     SLIPSTREAM_BOTH void store_entry(team_type& team, message_progress& mp, const abi::access_entry& declared, bool registered)
@@ -838,6 +850,7 @@ private:
 
     const engine_memory<P>& m_;
     const control_state<P>& s_;
+    entry_resolver<P> resolver_;
     queue_consumer<P, u32, edge::A2_slot_freed, edge::R2_slot_taken> free_;
     queue_producer<P, u32, edge::R3_decoded, edge::A3_taken> decoded_;
     bool starved_ = false; ///< a message waits for a window slot or pool blocks

@@ -60,7 +60,8 @@ inline constexpr u32 batch_messages = 32; ///< plain messages given places toget
 inline constexpr u32 waits_max = 3;       ///< tasks that a staged one may wait for
 inline constexpr u32 admitted_max = 64; ///< tasks between admission and linker
 inline constexpr u32 batch_max = 32;    ///< tasks, and pool blocks, that admission takes at once
-inline constexpr u32 batch_cells_bits = 8;
+inline constexpr u32 batch_cells_bits = 9;
+inline constexpr u32 order_words = 8;   ///< of an order to admission's crew
 inline constexpr u32 completion_span = 65536; ///< submissions a ring may be ahead of its low-water mark
 inline constexpr u32 completion_words = completion_span / 32;
 inline constexpr u32 failures_kept = 1024;    ///< failure records the host may be behind; more is back-pressure
@@ -293,7 +294,7 @@ struct engine_memory {
     task_record<P>* records;
     mailbox<P>* mailboxes;
     typename P::template word<u32>* done;
-    abi::handle_entry* handle_cache; ///< address 0: not met yet
+    abi::handle_entry* handle_cache; ///< the first control_counter::handles_known of them
     typename P::template word<u32>* stop;
     u32* complete_mirror; ///< [rings][completion_words], the notifier's own copy of the bits
 };
@@ -355,12 +356,14 @@ static_assert(sizeof(table_entry) == 16);
 
 /// Whose accesses a pool block holds, and which of them are what.
 struct pool_tag {
-    u32 word; ///< window slot | memory mask << 16 | `after` mask << 20
+    u32 word; ///< window slot | memory mask << 16 | `after` mask << 20 | mask of entries not yet resolved << 24 (entry_resolver.hpp)
 
     SLIPSTREAM_BOTH static pool_tag make(u32 slot, u32 memory, u32 after) { return {slot | memory << 16 | after << 20}; }
+    SLIPSTREAM_BOTH static pool_tag waiting(u32 slot, u32 unresolved) { return {slot | unresolved << 24}; }
     SLIPSTREAM_BOTH u32 slot() const { return word & 0xffff; }
     SLIPSTREAM_BOTH u32 memory() const { return word >> 16 & 15; }
     SLIPSTREAM_BOTH u32 after() const { return word >> 20 & 15; }
+    SLIPSTREAM_BOTH u32 unresolved() const { return word >> 24 & 15; }
 };
 static_assert(pool_block_entries == 4);
 
@@ -370,10 +373,12 @@ struct alignas(16) index_bucket {
     u32 spilled;
 };
 
-/// The tasks of admission's batch that touch a cell of memory (access_batch.hpp), a bit each; both 0 between batches.
-struct batch_cell {
+/// A cell of memory that tasks of admission's batch touch (access_batch.hpp), and which, a bit each. All 0 between batches.
+struct alignas(16) batch_cell {
+    u32 key;
     u32 writers;
     u32 readers;
+    u32 unused;
 };
 
 /// How far a ring is taken in. Owned by ingest.
@@ -510,9 +515,9 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(indexed, u32, near, s.pool_words()) /* a bit an access: live, and in a bucket or spilled */                       \
     X(index_live, u32, near, index_classes) /* live accesses of each class */                                           \
     X(exposed, u32, near, s.groups())    /* a bit a slot: admitted, not finished, not hidden by a whole-memory task */  \
-    X(orders, u32, near, 6)              /* to the crew's other teams: see admission_order */                           \
+    X(orders, u32, near, order_words)    /* to the crew's other teams: see admission::job */                            \
     X(batch_slots, u32, near, batch_max)  /* window slots of the tasks of admission's batch */                          \
-    X(batch_spans, u32, near, batch_max)  /* first of their blocks in batch_blocks | how many << 8 */                   \
+    X(batch_spans, u32, near, batch_max)  /* first of their blocks in batch_blocks | how many << 8 | how many came in batches before << 16 */ \
     X(batch_blocks, u32, near, batch_max) /* pool block | task << 24 */                                                 \
     X(batch_dead, u32, near, batch_max * pool_block_entries / 32) /* a bit an access: a later one of the batch covers it */ \
     X(batch_grids, u32, near, batch_max * pool_block_entries / 32) /* of a team: coarsest grid | raw ranges << 31 */    \
@@ -664,7 +669,7 @@ enum scheduler_counter : u32 {
     failures_seen,    ///< some body has failed since the engine was made
     poison_active,    ///< a task has failed or was cancelled since the last clear_failure
     cancelled_pending, ///< entries of poison_pending
-    handles_met,       ///< entries of the handle table ever read (ingest)
+    handles_known,     ///< entries of the handle table that the device has a copy of (ingest)
     control_counters
 };
 static_assert(control_counters <= 16);

@@ -157,10 +157,6 @@ __device__ __forceinline__ void run_admission(const kernel_arguments<cuda_platfo
 {
     const control_state<cuda_platform> state(args.memory.n, args.offsets, dynamic_shared, args.far);
     cuda_platform::crew crew;
-    if (crew.index() != 0) {
-        admission<cuda_platform>::assist(args.memory, state, crew);
-        return;
-    }
     admission_role<cuda_platform> role(args.memory, state);
     run_role<cuda_platform>(role, crew);
 }

@@ -34,7 +34,8 @@
 //   any(pred), reduce_min(value), reduce_add(value)
 // Not collective, by any lane, on memory that this team (crew) alone uses: add(word, value), which returns the value before,
 // set_bits(word, bits), clear_bits(word, bits), which returns the word before, and claim(word, value), which stores the value, never the
-// same twice, if the word is 0 and says whether it did: lanes may meet on one word.
+// same twice, if the word is 0 and says whether it did, join(word, value), which does so with values that may be the same and says whether the word
+// is the value now: lanes may meet on one word.
 //
 // A lane_array<T, N> holds N x 32 values; at(n, k) is touched by the lane that has item k in mask32 alone: a register there.
 //

@@ -48,10 +48,6 @@ template <class P, class Role> void run(Role role)
 template <class P> void run_admission(const small_engine<P>& e)
 {
     typename P::crew crew;
-    if (crew.index() != 0) {
-        device::admission<P>::assist(e.m, e.s, crew);
-        return;
-    }
     device::admission_role<P> role(e.m, e.s);
     device::run_role<P>(role, crew);
 }

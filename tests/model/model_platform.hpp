@@ -200,7 +200,8 @@ struct model_platform {
         static void set_bits(u32& word, u32 bits) { word |= bits; }
         static void set_bits(cell<u32>& word, u32 bits) { word.set_bits(bits); }
         static u32 clear_bits(u32& word, u32 bits) { return std::exchange(word, word & ~bits); }
-        static bool claim(u32& word, u32 value)
+        static bool claim(u32& word, u32 value) { return join(word, value); }
+        static bool join(u32& word, u32 value)
         {
             if (word == 0) word = value;
             return word == value;

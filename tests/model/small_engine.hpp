@@ -436,7 +436,8 @@ void run_roles(const std::shared_ptr<small_engine<P>>& e, u32 roles, until end)
 {
     typename P::crew crew;
     if (crew.index() != 0) {
-        device::admission<P>::assist(e->m, e->s, crew);
+        device::admission<P> with_the_leader(e->m, e->s);
+        while (with_the_leader.step(crew)) {}
         return;
     }
     typename P::team& team = crew.team();

@@ -342,12 +342,14 @@ TEST_CASE("a record written while the scheduler runs reaches the worker, wheneve
 
 TEST_CASE("a crew of two teams shares the old accesses and finds every predecessor; its barrier is needed", "[model][window][mutation]")
 {
-    // The first task's 160 accesses fill words 0 to 4 of the table, too many for the leader alone; what comes after lies in word 5,
+    // The first task's 160 accesses are more than a batch of two teams holds. Of the last one's the write lies in the ninth pool block,
     // the helper's.
-    test_task wide;
+    test_task wide, last;
     wide.accesses.assign(160, {1, R});
-    const engine_size size{.ring_slots = 64, .window_used = 4, .pool_blocks = 48};
-    const std::vector<test_task> program = {wide, {{{0, W}}}, {{{0, R}, {1, W}}}};
+    last.accesses.assign(35, {0, R});
+    last.accesses.push_back({1, W});
+    const engine_size size{.ring_slots = 64, .window_used = 4, .pool_blocks = 56};
+    const std::vector<test_task> program = {wide, {{{0, W}}}, last};
     const auto walk = [&](const char* name) {
         return run<crew_of_two>(program, {.name = name, .search = search::random, .executions_max = 5'000, .seconds_max = 4}, admission_beside, -1, size);
     };
@@ -357,9 +359,10 @@ TEST_CASE("a crew of two teams shares the old accesses and finds every predecess
         const report r = walk(bug == crew_bug::no_order ? "crew whose barrier orders nothing" : "crew that does not wait for a scan's end");
         planted_crew_bug = crew_bug::none;
         REQUIRE(r.failure);
-        CHECK(r.failure->what.find("race on") == 0);
+        // Teams that leave one out meet at different ones, and wait.
+        CHECK((bug == crew_bug::no_wait_end || r.failure->what.find("race on") == 0));
     }
-    const report r = run<crew_of_two>({wide, {{{1, W}}}}, {.name = "crew of two, all schedules", .seconds_max = 20}, admission_beside, -1, size);
+    const report r = run<crew_of_two>({wide, last}, {.name = "crew of two, all schedules", .seconds_max = 20}, admission_beside, -1, size);
     CHECK(r.exhausted);
     CHECK_FALSE(r.failure);
 }

@@ -138,6 +138,21 @@ public:
         P::store(device::edge::P4_status, m.records[slot].status, 0u, device::order::relaxed, device::scope::device);
     }
 
+    /// What admission does first with a task that ingest has decoded.
+    void resolve(u32 slot)
+    {
+        const device::entry_resolver<P> resolver(m, s);
+        const u32 type = P::get(s.heads[slot]).slot_and_type >> 16;
+        u32 member = 0;
+        for (u32 block = P::get(s.first_block[slot]); block != device::no_block; block = P::get(s.pool_next[block])) {
+            const u32 due = device::pool_tag{P::get(s.pool_tags[block])}.unresolved();
+            u32 memory = 0;
+            for (u32 i = 0; i < device::pool_block_entries; ++i, ++member)
+                if (due >> i & 1) memory |= static_cast<u32>(device::entry_resolver<P>::is_memory(resolver.resolve(slot, type, block, i, member))) << i;
+            if (due != 0) P::set(s.pool_tags[block], device::pool_tag::make(slot, memory, 0).word);
+        }
+    }
+
     /// The entries of a slot's chain. Where the block's tag knows of none there is none, whatever an earlier task left there.
     std::vector<access_entry> entries_of(u32 slot) const
     {

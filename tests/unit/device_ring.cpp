@@ -46,7 +46,10 @@ struct ring_test_of {
     std::vector<u32> take_decoded()
     {
         std::vector<u32> out;
-        while (decoded.available(engine.team)) out.push_back(decoded.pop());
+        while (decoded.available(engine.team)) {
+            out.push_back(decoded.pop());
+            engine.resolve(out.back());
+        }
         decoded.release(engine.team);
         return out;
     }

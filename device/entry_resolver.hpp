@@ -1,0 +1,96 @@
+// What a message declares of a task's accesses, made whole: the typed members of the task struct get their pointers and sizes back, and handles
+// become the memory they name.
+//
+// Ingest leaves the entries of most tasks unresolved in the pool (pool_tag::unresolved): a raw range as it will be, a handle as its word. Admission resolves
+// them when it takes the task in, a lane an access: four warps, where ingest has one.
+//
+// COST    counted in sm_90a code: 60 instructions an access, one look at the device's copy of the handle table, and four words stored to the record.
+// OWNERS  ingest, or admission of a task that it has taken in: records, pool entries and tags of that task.
+#pragma once
+#include "device/layout.hpp"
+
+namespace slipstream::device {
+
+/// A declared access, before it is packed.
+struct raw_access {
+    u64 address;
+    u64 bytes; ///< of the range, or of one row
+    u32 handle_plus_one;
+    u32 rows;
+    u32 pitch; ///< 0: a range
+
+    SLIPSTREAM_BOTH abi::access_entry entry(abi::access_mode mode) const
+    {
+        return pitch != 0 ? abi::access_entry::rect(mode, address, bytes, rows, pitch) : abi::access_entry::range(mode, address, bytes);
+    }
+};
+
+/// An entry of the pool that is not resolved: a handle's word, or a raw range. Of an empty range the address is kept, for the task struct.
+struct unresolved_entry {
+    static constexpr u64 handle_mark = u64{7} << 60; ///< no kind of entry
+
+    SLIPSTREAM_BOTH static table_entry handle(u32 word) { return {handle_mark | word, 0}; }
+    SLIPSTREAM_BOTH static table_entry range(abi::access_mode mode, u64 address, u32 bytes)
+    {
+        if (bytes == 0) return {address & abi::access_entry::address_mask, address};
+        return table_entry::of(abi::access_entry::range(mode, address, bytes));
+    }
+    SLIPSTREAM_BOTH static bool is_handle(const table_entry& e) { return (e.head & handle_mark) == handle_mark; }
+};
+
+template <class P>
+class entry_resolver {
+public:
+    using team_type = typename P::team;
+
+    SLIPSTREAM_BOTH entry_resolver(const engine_memory<P>& memory, const control_state<P>& state) : m_(memory), s_(state) {}
+
+    /// What a handle that the device knows names.
+    SLIPSTREAM_BOTH raw_access of_handle(u32 index) const
+    {
+        const abi::handle_entry h = m_.handle_cache[index];
+        return {h.address, h.bytes, index + 1, h.rows ? h.rows : 1, h.rows ? h.pitch : 0};
+    }
+
+    /// By a lane: entry i of a pool block, access number `member` of the task in `slot`, of the given type.
+    SLIPSTREAM_BOTH table_entry resolve(u32 slot, u32 type, u32 block, u32 i, u32 member) const
+    {
+        table_entry entry = s_.pool_entry(block, i);
+        raw_access a{entry.begin(), entry.end() - entry.begin(), 0, 1, 0};
+        if (unresolved_entry::is_handle(entry)) {
+            const u32 word = static_cast<u32>(entry.head);
+            a = of_handle(word & abi::handle_index_mask);
+            const abi::access_entry access = a.entry(abi::mode_of(word));
+            entry = table_entry::of(access, true);
+            s_.set_pool_entry(block, i, entry);
+            if (entry.is_rect()) P::set(s_.pool_shapes[block * pool_block_entries + i], access.tail);
+        }
+        set_member(s_.types[type], m_.records[slot].words, member, a);
+        return entry;
+    }
+
+    SLIPSTREAM_BOTH static bool is_memory(const table_entry& e) { return e.kind() != abi::entry_kind::none; }
+
+    /// The first accesses of a message are the typed members of the task struct: puts pointer and size back in their place.
+    template <class Words>
+    SLIPSTREAM_BOTH static void set_member(const abi::task_type& type, Words* words, u32 member, const raw_access& a)
+    {
+        if (member >= type.members) return;
+        const u32 at = type.member_offset[member];
+        const u64 tail = a.bytes | static_cast<u64>(a.handle_plus_one) << 40;
+        P::set(words[at], static_cast<u32>(a.address));
+        P::set(words[at + 1], static_cast<u32>(a.address >> 32));
+        P::set(words[at + 2], static_cast<u32>(tail));
+        P::set(words[at + 3], static_cast<u32>(tail >> 32));
+        if (type.rect_mask >> member & 1) {
+            P::set(words[at + 4], a.rows);
+            P::set(words[at + 5], a.pitch);
+        }
+    }
+
+private:
+    const engine_memory<P>& m_;
+    const control_state<P>& s_;
+};
+
+} // namespace slipstream::device
