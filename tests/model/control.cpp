@@ -71,9 +71,9 @@ report engine_run(const std::vector<test_task>& program, options how, bool park,
             return [=] {
                 for (u32 launch = 0; launch < kernels; ++launch) {
                     u32 n = 0;
-                    while (P::load(edge::P5_self, boundary->round, order::acquire, scope::system) < launch) P::pause(n++);
+                    while (P::load(by_test, boundary->round, order::acquire, scope::system) < launch) P::pause(n++);
                     body();
-                    P::fetch_add(edge::P5_self, boundary->left, 1u, order::acq_rel, scope::system);
+                    P::fetch_add(by_test, boundary->left, 1u, order::acq_rel, scope::system);
                 }
             };
         };
@@ -101,11 +101,11 @@ report engine_run(const std::vector<test_task>& program, options how, bool park,
                 P::store(edge::R8_command, e->m.page->command_word, static_cast<u32>(device::command::park), order::release,
                          scope::system);
                 u32 n = 0;
-                while (P::load(edge::P5_self, boundary->left, order::acquire, scope::system) < roles) P::pause(n++);
+                while (P::load(by_test, boundary->left, order::acquire, scope::system) < roles) P::pause(n++);
                 P::store(edge::R8_command, e->m.page->command_word, static_cast<u32>(device::command::run), order::release,
                          scope::system);
                 device::reset_phases<P>(e->m, e->s);
-                P::store(edge::P5_self, boundary->round, 1u, order::release, scope::system);
+                P::store(by_test, boundary->round, 1u, order::release, scope::system);
                 while (P::load(edge::A7_low_water, e->m.ring_pages->low_water, order::acquire, scope::system) < e->tasks.size())
                     P::pause(n++);
                 P::store(edge::R8_command, e->m.page->command_word, static_cast<u32>(device::command::drain), order::release,
@@ -257,7 +257,7 @@ report notify(options how, host_waits by)
                         P::pause(n++);
             }
             for (u32 i = 0; i < count; ++i) check(P::get(written->by_task[i]) == 100 + i, "what the task wrote");
-            const auto record = device::failure_record::decode(P::load(edge::A7_failure, e->m.page->failures[0], order::relaxed, scope::system));
+            const auto record = device::failure_record::decode(P::load(edge::A7_failure, e->m.page->failures[0], order::acquire, scope::system));
             check(record.position == first + 2 && record.status == 77 && record.tag == 1, "a failed task does not look complete");
         });
     });

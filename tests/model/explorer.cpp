@@ -158,6 +158,7 @@ public:
     u64 steps = 0;
     u64 forced_newest = 0;
     u64 weakened = 0;
+    std::array<edge_uses, edges + 1> uses{};
     bool bounded = false; ///< a bound left something out
 
     // ---- called by the platform, on a lane or on the explorer's own stack ----
@@ -339,14 +340,18 @@ void explorer_engine::leave_if_abandoned()
 
 value explorer_engine::atomic(engine::operation op, u32 location, u32 bytes, const value& operand, edge e, order o, scope s)
 {
-    const mutation m = mutations[static_cast<std::size_t>(e)];
-    if (m == mutation::relax && o != order::relaxed) {
-        o = order::relaxed;
-        ++weakened;
-    }
-    if (m == mutation::narrow && s != scope::block) {
-        s = static_cast<scope>(static_cast<u8>(s) - 1);
-        ++weakened;
+    const auto at = static_cast<std::size_t>(e);
+    const mutation m = mutations[at];
+    if (current) { // set-up and end are ordered with all roles whatever they do
+        uses[at].note(op == engine::operation::load    ? access_kind::load
+                      : op == engine::operation::store ? access_kind::store
+                                                       : access_kind::add,
+                      o, s);
+        weakened += weaken(m, o, s);
+        if (m == mutation::lose && op == engine::operation::store && !abandoning_) {
+            ++weakened;
+            return {};
+        }
     }
     const u64 mask = bytes == 4 ? 0xffffffffu : ~u64{0};
     if (!current || abandoning_) { // set-up, ends, or destructors of an abandoned lane: nothing runs beside them
@@ -374,14 +379,11 @@ value explorer_engine::atomic(engine::operation op, u32 location, u32 bytes, con
 
 void explorer_engine::fence(edge e, order o, scope s)
 {
-    const mutation m = mutations[static_cast<std::size_t>(e)];
-    if (m == mutation::relax) {
-        ++weakened;
-        return;
-    }
-    if (m == mutation::narrow && s != scope::block) {
-        s = static_cast<scope>(static_cast<u8>(s) - 1);
-        ++weakened;
+    const auto at = static_cast<std::size_t>(e);
+    if (current) {
+        uses[at].note(access_kind::fence, o, s);
+        weakened += weaken(mutations[at], o, s);
+        if (o == order::relaxed) return; // dropped
     }
     mem.fence(current ? current->thread : 0, o, s); // touches this thread only: no choice
     if (current) {
@@ -1068,12 +1070,18 @@ replayed replay(const std::string& schedule, const std::function<void(execution&
 
 report explore(const options& how, const std::function<void(execution&)>& body)
 {
+    return stand_in ? stand_in(how, body) : search_now(how, body);
+}
+
+report search_now(const options& how, const std::function<void(execution&)>& body)
+{
     explorer_engine& e = shared_engine();
     e.how = how;
     e.path.clear();
     e.bounded = false;
     e.forced_newest = 0;
     e.weakened = 0;
+    e.uses = {};
     e.tracing = false;
     const bool depth_first = how.search == search::exhaustive;
     report out;
@@ -1116,6 +1124,7 @@ report explore(const options& how, const std::function<void(execution&)>& body)
     }
     out.forced_newest = e.forced_newest;
     out.weakened = e.weakened;
+    std::copy_n(e.uses.begin(), edges, out.uses.begin());
     out.seconds = elapsed();
     out.bound = depth_first ? "" : "random, seed " + std::to_string(how.seed);
     auto also = [&](const std::string& text) { out.bound += (out.bound.empty() ? "" : ", ") + text; };

@@ -6,6 +6,7 @@
 // fence lends its view to later stores, an acquire fence collects the views of earlier loads.
 #pragma once
 #include "device/platform.hpp"
+#include "tests/model/mutation.hpp"
 #include <array>
 #include <deque>
 #include <memory>
@@ -29,8 +30,8 @@ constexpr placement device_block(u32 block) { return {false, block}; }
 
 using value = std::array<u64, 2>;
 
-constexpr bool acquires(order o) { return o == order::acquire || o == order::acq_rel; }
-constexpr bool releases(order o) { return o == order::release || o == order::acq_rel; }
+constexpr bool acquires(order o) { return has_acquire(o); }
+constexpr bool releases(order o) { return has_release(o); }
 
 /// A frozen view: clocks of threads_max threads, then the oldest readable message of each location.
 struct frozen_view {

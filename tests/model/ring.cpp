@@ -48,7 +48,7 @@ report pass(const std::vector<test_task>& program, options how, engine_size size
                 n = in.step(team) ? 0 : n + 1;
                 if (n == 0) continue;
                 const u32 stop = team.broadcast(
-                    team.leader() ? P::load(edge::A9_phase, *finished, order::relaxed, scope::block) : 0u);
+                    team.leader() ? P::load(by_test, *finished, order::relaxed, scope::block) : 0u);
                 team.sync();
                 if (stop) break;
                 P::pause(n);
@@ -79,7 +79,7 @@ report pass(const std::vector<test_task>& program, options how, engine_size size
                 decoded.release(team);
                 freed.push(team, slot);
             }
-            P::store(edge::R9_phase, *finished, 1u, order::relaxed, scope::block);
+            P::store(by_test, *finished, 1u, order::relaxed, scope::block);
         });
     });
     std::cout << r.line() << "\n";
