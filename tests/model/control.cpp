@@ -324,30 +324,3 @@ TEST_CASE("the phases and commands of park and drain need their edges", "[model]
         CHECK(killed);
     }
 }
-
-TEST_CASE("every edge weakened, over the whole engine: the list of those that survive", "[.mutation-table]")
-{
-    // Not a pass or fail: which mutants the engine-level walks alone kill (a minute). queue.cpp and ring.cpp kill others.
-    std::vector<std::string> table;
-    for (u32 i = 0; i < static_cast<u32>(edge::count); ++i) {
-        const edge e = static_cast<edge>(i);
-        for (const mutation how : {mutation::relax, mutation::narrow}) {
-            mutate weaker(e, how);
-            u64 weakened = 0;
-            auto kills = [&](const report& r) {
-                weakened += r.weakened;
-                return r.failure.has_value();
-            };
-            const bool killed
-                = kills(engine_run(chain, walks("drain", 2000, 3), false, host_waits::low_water))
-                  || kills(engine_run(chain, walks("bits", 2000, 3), false, host_waits::bits))
-                  || kills(engine_run(chain, walks("park", 3000, 3), true, host_waits::low_water))
-                  || kills(engine_run({{{{0, W}}}, {{}, 3}, {{{0, R}}}}, walks("tickets", 2000, 3), true, host_waits::bits))
-                  || kills(engine_run(chain, walks("queues of 1", 2000, 3), false, host_waits::low_water,
-                                      {.ring_slots = 2, .window_used = 1, .queue_slots = 1}));
-            table.push_back(std::string(killed ? "killed    " : weakened ? "SURVIVES  " : "no change ")
-                            + (how == mutation::relax ? "relaxed  " : "narrower ") + device::edge_name(e));
-        }
-    }
-    for (const std::string& line : table) std::cout << line << "\n";
-}

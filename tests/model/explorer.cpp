@@ -82,6 +82,16 @@ struct candidate {
     bool narrowed = false; ///< its load was made to read fresh: does not count as explored for the sleep set
 };
 
+/// A place whose reuse must be ordered: the newest message that each role has read, and who of it read that first.
+struct reused_place {
+    struct reader {
+        u32 role, thread, clock, message;
+        edge tag;
+    };
+    bool is = false;
+    std::vector<reader> readers;
+};
+
 /// An executed operation, for finding the races whose other order must be explored too.
 struct event {
     u32 thread;
@@ -180,6 +190,12 @@ public:
         names[number] = name; // a literal
     }
 
+    void reuse_needs_order(u32 location)
+    {
+        if (reused_.size() <= location) reused_.resize(location + 1);
+        reused_[location].is = true;
+    }
+
     void spawn(std::string name, placement where, u32 lanes, std::function<void()> body);
     std::vector<std::function<void()>> endings;
 
@@ -231,6 +247,10 @@ private:
     }
     std::string waiting_report() const;
     void check_scopes(u32 thread, u32 location, u32 index, scope s, edge e);
+    bool reused(u32 location) const { return location < reused_.size() && reused_[location].is; }
+    void note_reuse_read(const lane& l, u32 message);
+    void check_reuse(const lane& l);
+    std::vector<reused_place> reused_; ///< by location
 
     std::vector<std::unique_ptr<role>> roles_;
     std::vector<std::unique_ptr<lane>> lanes_; ///< reused; lanes_used_ of this execution
@@ -595,6 +615,29 @@ void explorer_engine::check_scopes(u32 thread, u32 location, u32 index, scope s,
              + name_of(mem.at(location, index).reach) + ") on " + word_name(location));
 }
 
+void explorer_engine::note_reuse_read(const lane& l, u32 message)
+{
+    if (!reused(l.location) || message <= initial(l.location)) return;
+    auto& readers = reused_[l.location].readers;
+    auto at = std::find_if(readers.begin(), readers.end(), [&](const auto& r) { return r.role == l.role; });
+    if (at != readers.end() && message <= at->message) return;
+    if (message != mem.newest(l.location))
+        fail("reuse without order: " + who(l.thread) + " at " + name_of(l.tag) + " reads " + word_name(l.location) + " for the first time after "
+             + who(mem.at(l.location, message + 1).writer) + " at " + name_of(mem.at(l.location, message + 1).tag) + " has written it again");
+    const reused_place::reader now{l.role, l.thread, mem.clock(l.thread), message, l.tag};
+    if (at == readers.end()) readers.push_back(now);
+    else *at = now;
+}
+
+void explorer_engine::check_reuse(const lane& l)
+{
+    if (!reused(l.location)) return;
+    for (const auto& r : reused_[l.location].readers)
+        if (r.role != l.role && r.message == mem.newest(l.location) && !mem.ordered(l.thread, r.thread, r.clock))
+            fail("reuse without order: " + who(l.thread) + " at " + name_of(l.tag) + " writes " + word_name(l.location) + " again, and nothing orders that after "
+                 + who(r.thread) + " has read it at " + name_of(r.tag));
+}
+
 void explorer_engine::perform(lane& l)
 {
     ++steps;
@@ -607,6 +650,7 @@ void explorer_engine::perform(lane& l)
     } else {
         const u32 last = mem.newest(l.location);
         check_scopes(l.thread, l.location, last, l.reach, l.tag);
+        check_reuse(l);
         roles_[l.role]->wrote = true;
         schedule.push_back(none);
         if (l.op == engine::operation::store) {
@@ -735,6 +779,7 @@ value explorer_engine::perform_load(lane& l)
     schedule.push_back(index);
     stale_used_ += index != newest;
     check_scopes(l.thread, l.location, index, l.reach, l.tag);
+    note_reuse_read(l, index);
 
     const value seen = mem.read(l.thread, l.location, index, l.ord, l.reach);
     const u32 before = last_read(r, l.location);
@@ -910,6 +955,7 @@ verdict explorer_engine::run(const std::function<void(execution&)>& body)
     initial_.clear();
     word_names_.clear();
     cell_names_.clear();
+    reused_.clear();
     lanes_used_ = 0;
     schedule.clear();
     trace.clear();
@@ -1143,7 +1189,7 @@ std::string report::line() const
         << " steps, longest " << steps_longest;
     if (forced_newest) out << ", forced fresh " << forced_newest;
     out.precision(2);
-    out << std::fixed << ", " << seconds << " s" << (failure ? ", FAILED: " + failure->what : std::string());
+    out << std::fixed << ", " << seconds << " s" << (failure ? ", FAILED: " + failure->what : ", nothing FORBIDDEN found");
     return out.str();
 }
 
@@ -1160,6 +1206,7 @@ u64 epoch() { return the_engine().epoch; }
 u32 register_word() { return the_engine().mem.add_location(); }
 u32 register_cell() { return the_engine().mem.add_cell(); }
 void label_word(u32 location, const char* name) { the_engine().label(true, location, name); }
+void reuse_needs_order(u32 location) { the_engine().reuse_needs_order(location); }
 void label_cell(u32 cell, const char* name) { the_engine().label(false, cell, name); }
 
 value atomic(operation op, u32 location, u32 bytes, const value& operand, edge e, order o, scope s)

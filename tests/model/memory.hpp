@@ -94,6 +94,10 @@ public:
     /// Sets bits together with others: two of them need no order between them.
     race cell_update(u32 thread, u32 cell, edge last);
 
+    /// The thread's own clock, and whether what `other` did at `clock` happens before what the thread does next.
+    u32 clock(u32 thread) const { return threads_[thread].now[thread]; }
+    bool ordered(u32 thread, u32 other, u32 clock) const { return clock <= threads_[thread].now[other]; }
+
     /// True if a message is neither ordered before the thread nor in a scope that both share: mixed scopes race in PTX.
     bool scopes_race(u32 thread, u32 location, u32 index, scope s) const;
 

@@ -180,6 +180,20 @@ TEST_CASE("each edge of ring and slot hand-over is needed", "[model][ring][mutat
     }
 }
 
+TEST_CASE("a ring slot is written again only after ingest has read it: both ends of the edge are needed", "[model][ring][mutation]")
+{
+    for (const edge e : {edge::R1_ring_consumed, edge::A1_ring_consumed}) {
+        mutate weaker(e);
+        for (const bool streamed : both_forms) {
+            const std::string name = std::string("ring without ") + device::edge_name(e);
+            const report r = pass<P1>({{}, {}, {}}, {.name = named(name.c_str(), streamed)}, {.ring_slots = 2, .window_used = 2, .streamed = streamed});
+            INFO(device::edge_name(e));
+            REQUIRE(r.failure);
+            CHECK(r.failure->what.find("reuse without order: submitter") == 0);
+        }
+    }
+}
+
 TEST_CASE("the ring's scopes are needed", "[model][ring][mutation]")
 {
     for (const edge e : {edge::R0_ring_publish, edge::A0_ring_publish, edge::R1_ring_consumed, edge::A1_ring_consumed}) {
