@@ -1,15 +1,17 @@
-// The mutation command. How it goes about:
+// The mutation command: `model_tests mutations` finds for every edge of device/edge.hpp, weakened in every way that applies to it, a
+// search of the model tests that turns red. How it goes about:
 //
 // 1. Every test (not the explorer's own, [litmus]) runs as it is, in a process of its own, and must pass. Each call of explore() in
 //    it is noted: its name, its place in the test, what it found, and which operations (kind, order, scope) of which edge its roles
 //    made. The mutants are every edge x every mutation that leaves one of these operations weaker; no list is written by hand.
+//    Operations in the text of device/ and host/ that no search made, with their order and scope, are found by reading it.
 // 2. For each mutant the searches in which it changes something are run with it, one a process, the one that killed it last time
 //    first, then the quickest, until one finds a failure. What other searches of that test would have found is answered from the notes.
 //    A search that a test runs with mutations of its own, or with a planted bug, kills nobody.
 // 3. Canaries: lost stores must be found; each search that killed must be green without its mutant, by the same way; the judgement
 //    of the list of accepted survivors must notice an entry too many and one too few.
-#include "tests/model/mutations.hpp"
 #define CATCH_CONFIG_EXTERNAL_INTERFACES
+#include "tests/command.hpp"
 #include "tests/model/catch.hpp"
 #include "tests/model/explorer.hpp"
 #include <algorithm>
@@ -18,10 +20,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iostream>
 #include <map>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -460,6 +464,80 @@ void read_fate(mutant& m, const outcome& o)
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
+// the text
+
+/// An operation that the text spells out and no search makes.
+struct not_run {
+    std::string name; ///< "text edge kind order.scope"
+    std::string place;
+};
+
+/// Every `P::load(edge::...` in a file, up to its closing parenthesis. An order or scope that the text chooses at run time counts as made
+/// when one of the choices was. What a queue does by its template arguments is not spelled out.
+void read_text(const std::filesystem::path& path, const std::array<edge_uses, edges>& uses, u32& operations, std::vector<not_run>& out)
+{
+    std::ifstream file(path);
+    std::string text;
+    std::vector<std::size_t> line_starts;
+    for (std::string line; std::getline(file, line);) {
+        line_starts.push_back(text.size());
+        text += line.substr(0, line.find("//")) + "\n";
+    }
+    static const std::regex operation(R"(P::(load|store|fetch_add|add|fence)\(\s*(?:device::)?edge::(\w+))");
+    static const std::regex order_word(R"(order::(\w+))"), scope_word(R"(scope::(\w+))");
+    for (std::sregex_iterator at(text.begin(), text.end(), operation), end; at != end; ++at) {
+        const auto from = static_cast<std::size_t>(at->position());
+        std::size_t to = text.find('(', from);
+        for (u32 depth = 0; to < text.size(); ++to) {
+            depth += text[to] == '(';
+            depth -= text[to] == ')';
+            if (depth == 0) break;
+        }
+        const std::string call = text.substr(from, to - from);
+        const auto all = [&](const std::regex& word) {
+            std::set<std::string> found;
+            for (std::sregex_iterator i(call.begin(), call.end(), word), last; i != last; ++i) found.insert((*i)[1]);
+            return found;
+        };
+        const std::string kind = (*at)[1] == "fetch_add" ? "add" : (*at)[1].str();
+        const std::string name = (*at)[2];
+        const auto orders = all(order_word), scopes = all(scope_word);
+        if (orders.empty() || scopes.empty()) continue; // handed on: whoever calls spells it
+        ++operations;
+        edge_uses made;
+        for (std::size_t e = 0; e < edges; ++e)
+            if (name == device::edge_name(static_cast<device::edge>(e))) made = uses[e];
+        const std::string seen = ", " + words(made) + ",";
+        bool met = false;
+        std::string spelled;
+        for (const std::string& o : orders)
+            for (const std::string& s : scopes) {
+                spelled += (spelled.empty() ? "" : " or ") + kind + " " + o + "." + s;
+                met = met || seen.find(", " + kind + " " + o + "." + s + ",") != std::string::npos;
+            }
+        if (met) continue;
+        const auto line = std::upper_bound(line_starts.begin(), line_starts.end(), from) - line_starts.begin();
+        out.push_back({"text " + name + " " + spelled, path.generic_string() + ":" + std::to_string(line)});
+    }
+}
+
+std::vector<not_run> read_sources(const std::array<edge_uses, edges>& uses, u32& operations)
+{
+    std::vector<std::filesystem::path> files;
+    for (const char* folder : {"device", "host"}) {
+        std::error_code none;
+        for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+            const auto end = entry.path().extension();
+            if (end == ".hpp" || end == ".cpp" || end == ".cuh" || end == ".cu") files.push_back(entry.path());
+        }
+    }
+    std::sort(files.begin(), files.end());
+    std::vector<not_run> out;
+    for (const auto& file : files) read_text(file, uses, operations, out);
+    return out;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
 // accepted survivors
 
 /// Lines `mutation edge: argument`; one that begins with two blanks goes on with the line before; # begins a comment.
@@ -491,7 +569,7 @@ bool read_survivors(const std::string& path, survivors& out)
 }
 
 /// What is wrong with these fates, given the list; nothing, if all is as it should be.
-std::vector<std::string> judge(const std::vector<mutant>& mutants, const survivors& accepted)
+std::vector<std::string> judge(const std::vector<mutant>& mutants, const std::vector<not_run>& texts, const survivors& accepted)
 {
     std::vector<std::string> out;
     std::set<std::string> met;
@@ -513,6 +591,15 @@ std::vector<std::string> judge(const std::vector<mutant>& mutants, const survivo
             if (!listed) out.push_back(std::string(device::edge_name(m.e)) + ": no search has an operation of it: a test is missing");
             break;
         }
+    }
+    for (const not_run& t : texts) {
+        // Of an edge without any operation in a search its own entry says enough.
+        const bool unseen = std::any_of(mutants.begin(), mutants.end(), [&](const mutant& m) {
+            return m.verdict == verdict::unseen && t.name.starts_with("text " + std::string(device::edge_name(m.e)) + " ");
+        });
+        if (unseen) continue;
+        met.insert(t.name);
+        if (!accepted.count(t.name)) out.push_back(t.name + " (" + t.place + ") is made by no search: a test is missing");
     }
     for (const auto& [name, argument] : accepted)
         if (!met.count(name)) out.push_back(name + " is on the list of accepted survivors, and is no mutant: take it off");
@@ -648,8 +735,7 @@ struct says_what_is_left_out : listener_base {
 };
 CATCH_REGISTER_LISTENER(says_what_is_left_out)
 
-} // namespace
-
+/// Exit code: 0 if every mutant was killed or is an accepted survivor, 1 if not, 2 for wrong arguments.
 int run_mutations(int count, const char* const* given, catch_runner run_catch)
 {
     const auto start = steady::now();
@@ -764,7 +850,10 @@ int run_mutations(int count, const char* const* given, catch_runner run_catch)
             else problems.push_back("canary: without a mutant this search is red all the same: " + to_clear[i]->test + ", " + to_clear[i]->name);
         });
 
-    const auto found = judge(mutants, accepted);
+    u32 operations = 0;
+    const std::vector<not_run> texts = read_sources(uses, operations);
+    if (operations == 0) problems.push_back("no operation is found in the text of device/ and host/: run this in the repository's root");
+    const auto found = judge(mutants, texts, accepted);
     {
         survivors wrong = accepted;
         const auto dead = std::find_if(mutants.begin(), mutants.end(), [](const mutant& m) { return m.verdict == verdict::killed; });
@@ -774,7 +863,7 @@ int run_mutations(int count, const char* const* given, catch_runner run_catch)
         std::size_t more = 0;
         if (dead != mutants.end() && !wrong.count(dead->name())) ++more, wrong[dead->name()] = "canary";
         if (alive != mutants.end()) ++more, wrong.erase(alive->name());
-        if (more == 0 || judge(mutants, wrong).size() != found.size() + more)
+        if (more == 0 || judge(mutants, texts, wrong).size() != found.size() + more)
             problems.push_back("canary: a wrong list of accepted survivors is not noticed");
     }
     problems.insert(problems.end(), found.begin(), found.end());
@@ -796,6 +885,8 @@ int run_mutations(int count, const char* const* given, catch_runner run_catch)
         << counts[verdict::killed] << " killed, " << counts[verdict::survives] << " survive, " << counts[verdict::undecided] << " undecided; "
         << counts[verdict::nothing_to_weaken] << " with nothing to weaken; " << counts[verdict::unseen] << " edges without an operation; "
         << executions << " executions  \n"
+        << "text: " << operations << " operations of device/ and host/ spell edge, order and scope; " << operations - texts.size()
+        << " as some search made them; the others stand below the table  \n"
         << "canaries: " << planted.size() << " planted bugs found; " << cleared << " of " << to_clear.size()
         << " searches that killed are green without a mutant; a wrong list is noticed  \n"
         << "time: " << static_cast<u64>(seconds_since(start)) << " s, " << a.at_once << " processes at a time  \n"
@@ -805,7 +896,11 @@ int run_mutations(int count, const char* const* given, catch_runner run_catch)
         << "relax: orders become relaxed; drop: fences are dropped; no-acquire, no-release: one half of that, where an edge has both; "
            "narrow: system scope\nbecomes device scope, device scope block scope. Executions: of all searches run for this mutant, up to the "
            "failure. A search is run again by\n`model_tests mutations --only 'MUTATION EDGE'`.\n\n"
-        << table(mutants, accepted);
+        << table(mutants, accepted) << "\nIn the text, and made by no search:\n\n";
+    for (const not_run& t : texts) {
+        const auto argument = accepted.find(t.name);
+        out << "- " << t.place << ": " << t.name.substr(5) << ". " << (argument == accepted.end() ? "" : argument->second) << "\n";
+    }
     std::cout << "\n" << out.str();
     if (!a.report.empty()) {
         std::ofstream file(a.report);
@@ -818,4 +913,11 @@ int run_mutations(int count, const char* const* given, catch_runner run_catch)
     return problems.empty() ? 0 : 1;
 }
 
+constexpr test_command mutations_command{"mutations", run_mutations};
+[[maybe_unused]] const bool registered = [] {
+    own_command = &mutations_command;
+    return true;
+}();
+
+} // namespace
 } // namespace slipstream::model

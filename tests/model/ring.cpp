@@ -213,20 +213,24 @@ TEST_CASE("canary: a submitter that does not wait for room overwrites what was n
 
 namespace {
 
-/// A message that joins a CUDA stream: its slot is handed over only when the stream's callback has raised the word.
-report join(options how)
+/// A message that joins a CUDA stream: its slot is handed over only when the stream's callback has raised the word. A submitter that asks
+/// first and finds the word raised leaves the join out (host/runtime_core.cpp).
+report join(options how, bool asks_first = false)
 {
-    const report r = explore(how, [](execution& ex) {
+    const report r = explore(how, [asks_first](execution& ex) {
         auto e = std::make_shared<small_engine<P1>>(std::vector<test_task>{{{{0, RW}}}, {{{1, RW}}, 1, 0, false, -1, true}},
                                                     engine_size{.ring_slots = 2});
         auto work = std::make_shared<P1::cell<u32>>();
         ex.spawn("submitter", host_thread(), [=] {
             u32 n = 0;
-            for (u32 i = 0; i < 2; ++i)
+            for (u32 i = 0; i < 2; ++i) {
+                if (i == 1 && asks_first)
+                    e->tasks[1].joins_stream = P1::load(edge::A16_stream_done, e->m.stream_joins[0], order::acquire, scope::system) != 1;
                 check(e->submit(i, [&] {
                     P1::pause(n++);
                     return true;
                 }), "submitted");
+            }
         });
         ex.spawn("stream", host_thread(), [=] {
             P1::set(*work, 7u);
@@ -264,4 +268,10 @@ TEST_CASE("a task that joined a stream is handed over after the stream's work; b
         INFO(device::edge_name(e));
         CHECK(join({.name = "stream join, weakened", .search = search::random, .executions_max = 3000, .seconds_max = 4}).failure);
     }
+    const options walks{.name = "stream join, asked for first", .search = search::random, .executions_max = 3000, .seconds_max = 4};
+    CHECK_FALSE(join(walks, true).failure);
+    mutate weaker(edge::A16_stream_done);
+    const report r = join(walks, true);
+    REQUIRE(r.failure);
+    CHECK(r.failure->what.find("race on") == 0);
 }
