@@ -25,7 +25,7 @@ struct options {
     std::string name = "unnamed";
     model::search search = model::search::exhaustive;
     u64 executions_max = 2'000'000;
-    double seconds_max = 10;
+    double seconds_max = 10; ///< of processor time
     int preemptions_max = -1; ///< exhaustive only: switches away from a thread that could go on; -1: any number
     int stale_max = -1;       ///< loads per execution that do not read the newest message; -1: any number
     u64 seed = 1;             ///< random only
@@ -53,7 +53,7 @@ struct report {
     u64 weakened = 0;       ///< operations of roles that a mutation changed; 0: the mutant is the program itself
     std::array<edge_uses, edges> uses{}; ///< operations of roles as the program has them, before mutations
     bool exhausted = false; ///< every execution within `bound` was run
-    double seconds = 0;
+    double seconds = 0; ///< of processor time
     std::optional<model::failure> failure;
 
     std::string line() const; ///< one line for the log

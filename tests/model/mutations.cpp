@@ -175,7 +175,7 @@ struct searched {
     std::string id() const { return test + "\t" + name + "\t" + std::to_string(place); }
 };
 
-// The test's machine may be busy, and mutants may have more to search: so many times the time that a test gives a search.
+// Mutants may have more to search: so many times the time that a test gives a search.
 constexpr double patience = 4;
 
 std::string flat(std::string text)
