@@ -11,6 +11,7 @@ u32 register_word();
 u32 register_cell();
 void label_word(u32 location, const char* name);
 void label_cell(u32 cell, const char* name);
+void reuse_needs_order(u32 location);
 
 /// bytes: 4, 8 or 16. add returns the value before.
 value atomic(operation op, u32 location, u32 bytes, const value& operand, edge e, order o, scope s);

@@ -10,7 +10,6 @@
 // The lambda is run once per execution and must be deterministic. What it does itself happens before all threads.
 #pragma once
 #include "tests/model/memory.hpp"
-#include "tests/model/mutation.hpp"
 #include <functional>
 #include <optional>
 #include <string>
@@ -26,7 +25,7 @@ struct options {
     std::string name = "unnamed";
     model::search search = model::search::exhaustive;
     u64 executions_max = 2'000'000;
-    double seconds_max = 10;
+    double seconds_max = 10; ///< of processor time
     int preemptions_max = -1; ///< exhaustive only: switches away from a thread that could go on; -1: any number
     int stale_max = -1;       ///< loads per execution that do not read the newest message; -1: any number
     u64 seed = 1;             ///< random only
@@ -51,9 +50,10 @@ struct report {
     u64 steps = 0;          ///< atomic operations in all
     u64 steps_longest = 0;
     u64 forced_newest = 0;  ///< loads that a waiting loop was made to read fresh, beyond what is exact
-    u64 weakened = 0;       ///< operations that a mutation changed; 0: the mutant is the program itself
+    u64 weakened = 0;       ///< operations of roles that a mutation changed; 0: the mutant is the program itself
+    std::array<edge_uses, edges> uses{}; ///< operations of roles as the program has them, before mutations
     bool exhausted = false; ///< every execution within `bound` was run
-    double seconds = 0;
+    double seconds = 0; ///< of processor time
     std::optional<model::failure> failure;
 
     std::string line() const; ///< one line for the log
@@ -71,6 +71,17 @@ public:
 };
 
 report explore(const options& how, const std::function<void(execution&)>& body);
+
+/// Stands in for explore() where it is set: the mutation command (mutations.cpp) notes each search of a test, or runs one of them
+/// and answers for the others. It calls search_now() for the search itself.
+using search_stand_in = report (*)(const options& how, const std::function<void(execution&)>& body);
+inline search_stand_in stand_in = nullptr;
+report search_now(const options& how, const std::function<void(execution&)>& body);
+
+/// What no search of this model can find, in one line: printed with every run's reports.
+inline constexpr const char* left_out
+    = "load buffering (a load never sees a later store; where ring chunks and failure records are used again their order is checked), SC fences, the async proxy, mixed-size accesses, spurious tearing, "
+      "placements that change, memory that is no cell; outcomes: what a check() or a race forbids is FORBIDDEN, all else ACCEPTABLE";
 
 /// Runs one recorded schedule (failure::schedule) and returns its trace and, if it fails, its failure.
 struct replayed {

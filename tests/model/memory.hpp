@@ -6,6 +6,7 @@
 // fence lends its view to later stores, an acquire fence collects the views of earlier loads.
 #pragma once
 #include "device/platform.hpp"
+#include "tests/model/mutation.hpp"
 #include <array>
 #include <deque>
 #include <memory>
@@ -29,8 +30,8 @@ constexpr placement device_block(u32 block) { return {false, block}; }
 
 using value = std::array<u64, 2>;
 
-constexpr bool acquires(order o) { return o == order::acquire || o == order::acq_rel; }
-constexpr bool releases(order o) { return o == order::release || o == order::acq_rel; }
+constexpr bool acquires(order o) { return has_acquire(o); }
+constexpr bool releases(order o) { return has_release(o); }
 
 /// A frozen view: clocks of threads_max threads, then the oldest readable message of each location.
 struct frozen_view {
@@ -92,6 +93,10 @@ public:
     race cell_write(u32 thread, u32 cell, edge last);
     /// Sets bits together with others: two of them need no order between them.
     race cell_update(u32 thread, u32 cell, edge last);
+
+    /// The thread's own clock, and whether what `other` did at `clock` happens before what the thread does next.
+    u32 clock(u32 thread) const { return threads_[thread].now[thread]; }
+    bool ordered(u32 thread, u32 other, u32 clock) const { return clock <= threads_[thread].now[other]; }
 
     /// True if a message is neither ordered before the thread nor in a scope that both share: mixed scopes race in PTX.
     bool scopes_race(u32 thread, u32 location, u32 index, scope s) const;

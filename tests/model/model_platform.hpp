@@ -80,6 +80,12 @@ private:
 
 template <class T> void label(const word<T>& w, const char* name) { engine::label_word(w.location(), name); }
 inline void label(const chunk_word& w, const char* name) { engine::label_word(w.location(), name); }
+
+/// A place that one role writes and another reads, again and again: the first read of each message must happen before the store of the
+/// next one. That is how the model, whose loads never see later stores, finds an order missing that only keeps a load before such a
+/// store. Later reads of the same message are polls, and free.
+inline void reuse_needs_order(const chunk_word& w) { engine::reuse_needs_order(w.location()); }
+
 template <class T> void label(const cell<T>& c, const char* name) { engine::label_cell(c.index(), name); }
 
 /// Bugs that a test plants in the crew's barrier.

@@ -48,7 +48,7 @@ report pass(const std::vector<test_task>& program, options how, engine_size size
                 n = in.step(team) ? 0 : n + 1;
                 if (n == 0) continue;
                 const u32 stop = team.broadcast(
-                    team.leader() ? P::load(edge::A9_phase, *finished, order::relaxed, scope::block) : 0u);
+                    team.leader() ? P::load(by_test, *finished, order::relaxed, scope::block) : 0u);
                 team.sync();
                 if (stop) break;
                 P::pause(n);
@@ -79,7 +79,7 @@ report pass(const std::vector<test_task>& program, options how, engine_size size
                 decoded.release(team);
                 freed.push(team, slot);
             }
-            P::store(edge::R9_phase, *finished, 1u, order::relaxed, scope::block);
+            P::store(by_test, *finished, 1u, order::relaxed, scope::block);
         });
     });
     std::cout << r.line() << "\n";
@@ -180,6 +180,20 @@ TEST_CASE("each edge of ring and slot hand-over is needed", "[model][ring][mutat
     }
 }
 
+TEST_CASE("a ring slot is written again only after ingest has read it: both ends of the edge are needed", "[model][ring][mutation]")
+{
+    for (const edge e : {edge::R1_ring_consumed, edge::A1_ring_consumed}) {
+        mutate weaker(e);
+        for (const bool streamed : both_forms) {
+            const std::string name = std::string("ring without ") + device::edge_name(e);
+            const report r = pass<P1>({{}, {}, {}}, {.name = named(name.c_str(), streamed)}, {.ring_slots = 2, .window_used = 2, .streamed = streamed});
+            INFO(device::edge_name(e));
+            REQUIRE(r.failure);
+            CHECK(r.failure->what.find("reuse without order: submitter") == 0);
+        }
+    }
+}
+
 TEST_CASE("the ring's scopes are needed", "[model][ring][mutation]")
 {
     for (const edge e : {edge::R0_ring_publish, edge::A0_ring_publish, edge::R1_ring_consumed, edge::A1_ring_consumed}) {
@@ -199,20 +213,24 @@ TEST_CASE("canary: a submitter that does not wait for room overwrites what was n
 
 namespace {
 
-/// A message that joins a CUDA stream: its slot is handed over only when the stream's callback has raised the word.
-report join(options how)
+/// A message that joins a CUDA stream: its slot is handed over only when the stream's callback has raised the word. A submitter that asks
+/// first and finds the word raised leaves the join out (host/runtime_core.cpp).
+report join(options how, bool asks_first = false)
 {
-    const report r = explore(how, [](execution& ex) {
+    const report r = explore(how, [asks_first](execution& ex) {
         auto e = std::make_shared<small_engine<P1>>(std::vector<test_task>{{{{0, RW}}}, {{{1, RW}}, 1, 0, false, -1, true}},
                                                     engine_size{.ring_slots = 2});
         auto work = std::make_shared<P1::cell<u32>>();
         ex.spawn("submitter", host_thread(), [=] {
             u32 n = 0;
-            for (u32 i = 0; i < 2; ++i)
+            for (u32 i = 0; i < 2; ++i) {
+                if (i == 1 && asks_first)
+                    e->tasks[1].joins_stream = P1::load(edge::A16_stream_done, e->m.stream_joins[0], order::acquire, scope::system) != 1;
                 check(e->submit(i, [&] {
                     P1::pause(n++);
                     return true;
                 }), "submitted");
+            }
         });
         ex.spawn("stream", host_thread(), [=] {
             P1::set(*work, 7u);
@@ -250,4 +268,10 @@ TEST_CASE("a task that joined a stream is handed over after the stream's work; b
         INFO(device::edge_name(e));
         CHECK(join({.name = "stream join, weakened", .search = search::random, .executions_max = 3000, .seconds_max = 4}).failure);
     }
+    const options walks{.name = "stream join, asked for first", .search = search::random, .executions_max = 3000, .seconds_max = 4};
+    CHECK_FALSE(join(walks, true).failure);
+    mutate weaker(edge::A16_stream_done);
+    const report r = join(walks, true);
+    REQUIRE(r.failure);
+    CHECK(r.failure->what.find("race on") == 0);
 }

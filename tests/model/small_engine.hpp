@@ -416,6 +416,8 @@ private:
         }
         static constexpr const char* chunk_names[] = {"ring 0.0", "ring 0.1", "ring 0.2", "ring 0.3",
                                                       "ring 1.0", "ring 1.1", "ring 1.2", "ring 1.3"};
+        for (u32 slot = 0; slot < m.n.ring_slots; ++slot)
+            for (u32 c = 0; c < abi::slot_chunks; ++c) reuse_needs_order(m.rings[slot].chunks[c]);
         for (u32 c = 0; c < 8; ++c) label(m.rings[c / 4].chunks[c % 4], chunk_names[c]);
     }
 };
