@@ -50,14 +50,16 @@ struct thread_rings {
 };
 thread_local thread_rings my_rings;
 
-void check_config(config& c)
+void check_config(config& c, bool any_size)
 {
+    const u32 window_min = any_size ? slots_min_of_any_size : device::window_slots_min;
+    const u32 ring_min = any_size ? slots_min_of_any_size : 4;
     const auto refuse = [](const std::string& text) { throw config_error(text); };
-    if (c.window < device::window_slots_min || c.window > device::window_slots_max)
-        refuse("window = " + std::to_string(c.window) + ": must be " + std::to_string(device::window_slots_min) + " to "
+    if (c.window < window_min || c.window > device::window_slots_max)
+        refuse("window = " + std::to_string(c.window) + ": must be " + std::to_string(window_min) + " to "
                + std::to_string(device::window_slots_max));
     if (c.window > 16) c.window = (c.window + 31) / 32 * 32;
-    if (c.ring_slots < 4 || c.ring_slots > (1u << 24))
+    if (c.ring_slots < ring_min || c.ring_slots > (1u << 24))
         refuse("ring = " + std::to_string(c.ring_slots) + " slots: must be 4 to 16777216");
     c.ring_slots = std::bit_ceil(c.ring_slots);
     if (c.rings < 1 || c.rings > device::rings_max)
@@ -85,10 +87,10 @@ std::unique_ptr<backend> choose(const config& c, const kernel_image& image)
 
 } // namespace
 
-runtime_core::runtime_core(const config& configuration, const kernel_image& image)
+runtime_core::runtime_core(const config& configuration, const kernel_image& image, const beginning& start)
     : config_(configuration), image_(image), id_(next_core_id())
 {
-    check_config(config_);
+    check_config(config_, start.any_size);
     backend_ = choose(config_, image_);
 
     using device::sizes;
@@ -170,7 +172,9 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     std::vector<abi::chunk> near(offsets.near_bytes / 16), far(offsets.far_bytes / 16);
     auto* const near_image = reinterpret_cast<unsigned char*>(near.data());
     auto* const far_image = reinterpret_cast<unsigned char*>(far.data());
-    device::initialise<P>(m, {n, offsets, near_image, far_image}, image_.table);
+    const device::control_state<P> state(n, offsets, near_image, far_image);
+    device::initialise<P>(m, state, image_.table);
+    if (start.position != 0) begin_at(state, start.position);
     backend_->write(arguments_.near_saved, near_image, offsets.near_bytes);
     backend_->write(arguments_.far, far_image, offsets.far_bytes);
 
@@ -180,7 +184,9 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     for (u32 r = 0; r < n.rings; ++r) {
         rings_.push_back(std::make_unique<ring>());
         rings_[r]->history.reserve(n.sample_capacity);
-        rings_[r]->writer = ring_writer<P>(m.rings + static_cast<u64>(r) * n.ring_slots, n.ring_slots, m.ring_pages + r);
+        rings_[r]->writer = ring_writer<P>(m.rings + static_cast<u64>(r) * n.ring_slots, n.ring_slots, m.ring_pages + r, start.position);
+        rings_[r]->low_water_seen = rings_[r]->next = start.position;
+        rings_[r]->begun = rings_[r]->submitted = start.position;
     }
     {
         const std::lock_guard lock(alive_mutex);
@@ -188,6 +194,27 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     }
     if (config_.batch) paused_ = true;
     service_ = std::thread([this] { service(); });
+}
+
+/// The engine's words as if all rings had come as far as `position`; before the first launch.
+void runtime_core::begin_at(const device::control_state<P>& state, u64 position)
+{
+    host::begin_at<P>(memory_, state, position);
+    const auto& n = memory_.n;
+    for (u32 r = 0; r < n.rings; ++r) {
+        P::store(edge::R1_ring_consumed, memory_.ring_pages[r].consumed, position, order::relaxed, scope::system);
+        P::store(edge::R7_low_water, memory_.ring_pages[r].low_water, position, order::relaxed, scope::system);
+    }
+    std::vector<u32> bits(static_cast<u64>(n.rings) * device::completion_words);
+    for (u32 i = 0; i < bits.size(); ++i) {
+        bits[i] = completion_word_at(position, i % device::completion_words);
+        P::store(edge::R7_complete, memory_.complete_bits[i], bits[i], order::relaxed, scope::system);
+    }
+    backend_->write(memory_.complete_mirror, bits.data(), bits.size() * sizeof(u32));
+    const std::vector<u32> done(n.workers, device::done_word::make(static_cast<u32>(position), 0));
+    backend_->write(memory_.done, done.data(), done.size() * sizeof(u32));
+    const u64 finished = static_cast<u32>(position);
+    for (u32 slot = 0; slot < n.window; ++slot) backend_->write(&memory_.records[slot].finished, &finished, sizeof finished);
 }
 
 runtime_core::~runtime_core()

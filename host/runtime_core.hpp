@@ -7,6 +7,7 @@
 //         drain). No wake-up is lost: the service thread compares submitted with retired at every turn while the kernel is away.
 #pragma once
 #include "host/backend.hpp"
+#include "host/beginning.hpp"
 #include "host/failure_book.hpp"
 #include "host/memory_pool.hpp"
 #include "host/ring_history.hpp"
@@ -24,7 +25,7 @@ namespace slipstream::host {
 
 class runtime_core {
 public:
-    runtime_core(const config& configuration, const kernel_image& image);
+    runtime_core(const config& configuration, const kernel_image& image, const beginning& start = {});
     ~runtime_core();
 
     /// flags: further message_flags.
@@ -78,6 +79,7 @@ private:
     bool something_can_run();
     stream_port& need_streams();
     void encode(ring& r, u32 type, const void* task, const submit_options& options, bool& abandoned);
+    void begin_at(const device::control_state<P>& state, u64 position);
     void service();
     void launch();
     void command(device::command c);
