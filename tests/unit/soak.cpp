@@ -137,7 +137,7 @@ TEST_CASE("a hidden RAW, WAR or WAW access is noticed, and shrinks to the two ta
             for (u32 attempt = 0; attempt < 20 && verdict.empty(); ++attempt, ++c.seed) verdict = run(c);
             --c.seed;
             REQUIRE_FALSE(verdict.empty());
-            const shrunk_case s = shrink(c, verdict, run, 3, std::chrono::steady_clock::now() + 30s);
+            const shrunk_case s = shrink(c, verdict, run, 6, std::chrono::steady_clock::now() + 30s);
             INFO(s.smallest.text() << ": " << s.verdict);
             CHECK(s.smallest.keep == 2);
             bool again = false;

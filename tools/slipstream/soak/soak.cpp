@@ -169,8 +169,8 @@ soak_result run_soak(const soak_request& request, const std::function<void(const
         soak_failure f{failing, verdict, false, {}};
         if (!lost) {
             const auto until = clock::now() + std::chrono::milliseconds(static_cast<long>(1000 * request.shrink_seconds));
-            const u32 attempts = request.hide ? 3 : 20; // what is hidden on purpose shows nearly always
-            for (u32 k = 0; k < attempts && !f.again && clock::now() < until; ++k) f.again = !run_fresh(failing).empty();
+            const u32 attempts = request.hide ? 8 : 20; // what is hidden on purpose shows nearly always
+            for (u32 k = 0; k < 20 && !f.again && clock::now() < until; ++k) f.again = !run_fresh(failing).empty();
             if (f.again) f.shrunk = shrink(failing, verdict, run_fresh, attempts, until);
         }
         result.failure = f;
