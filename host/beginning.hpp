@@ -4,12 +4,17 @@
 // a ring (its tags). A run that begins a little before sees them wrap at once.
 #pragma once
 #include "device/control.hpp"
+#include "host/backend.hpp"
+#include <functional>
+#include <memory>
 
 namespace slipstream::host {
 
 struct beginning {
     u64 position = 0;      ///< of the first task and of the first slot of every ring, below 2^54; all counters begin with its low bits
     bool any_size = false; ///< windows and rings from 2 slots on
+    /// Puts something around the backend: a device that fails as no device here does.
+    std::function<std::unique_ptr<backend>(std::unique_ptr<backend>)> around{};
 };
 inline constexpr u32 slots_min_of_any_size = 2;
 

@@ -20,6 +20,8 @@ using device::scope;
 namespace {
 
 constexpr auto service_turn = std::chrono::microseconds(50);
+constexpr auto watch_turn = std::chrono::milliseconds(10);
+constexpr auto leave_grace = std::chrono::milliseconds(500); ///< for a kernel that is told to leave where nothing moves
 constexpr u32 flight_samples_each = 8; ///< samples for each entry of a worker's flight log
 
 u64 next_core_id()
@@ -69,6 +71,15 @@ void check_config(config& c, bool any_size)
     if (c.handles_max < 1 || c.handles_max > detail::member_handles_max) refuse("handles_max must be 1 to 16777214");
     if (c.flight_log > (1u << 24)) refuse("flight_log = " + std::to_string(c.flight_log) + " entries: at most 16777216");
     if (c.residency.count() < 1) refuse("residency must be at least 1 ms");
+    if (c.stall_report.count() < 0 || c.stall_limit.count() < 0) refuse("stall_report and stall_limit must not be negative; 0: never");
+}
+
+/// Bodies that never end go on in there. Reachable, so that nobody takes it for a leak; never destroyed.
+void keep_for_ever(std::unique_ptr<backend> abandoned)
+{
+    static auto* const kept = new std::vector<std::unique_ptr<backend>>;
+    const std::lock_guard lock(alive_mutex);
+    kept->push_back(std::move(abandoned));
 }
 
 std::unique_ptr<backend> choose(const config& c, const kernel_image& image)
@@ -92,6 +103,7 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
 {
     check_config(config_, start.any_size);
     backend_ = choose(config_, image_);
+    if (start.around) backend_ = start.around(std::move(backend_));
 
     using device::sizes;
     sizes n{};
@@ -229,6 +241,7 @@ runtime_core::~runtime_core()
     }
     stop_ = true;
     service_.join();
+    if (abandoned_) keep_for_ever(std::move(backend_));
     const std::lock_guard lock(alive_mutex);
     alive.erase(id_);
 }
@@ -405,7 +418,10 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
     if (!ok) throw_if_dead(); // the only reason to give up
     handle = {index, r.next};
     if (!options.name.empty() || !r.names.empty()) {
-        if (r.names.empty()) r.names.resize(device::completion_span);
+        if (r.names.empty()) {
+            r.names.resize(device::completion_span);
+            r.named.store(true, std::memory_order_release);
+        }
         r.names[r.next % device::completion_span] = options.name;
     }
     ++r.next;
@@ -577,6 +593,7 @@ void runtime_core::service()
             const bool wanted = !paused_.load(std::memory_order_relaxed) && something_can_run();
             failures_.read();
             stream_join_->service([this](task_handle h) { return is_retired(h); });
+            watch_progress(resident, wanted);
             if (!resident) {
                 parking.reset();
                 if (stopping) break;
@@ -604,21 +621,81 @@ void runtime_core::service()
     away_.store(true, std::memory_order_release);
 }
 
+/// Changes when a ring slot is taken, a block picked up, a task retired.
+u64 runtime_core::progress_mark() const
+{
+    u64 mark = 0;
+    const auto add = [&](u64 value) { mark = (mark ^ value) * 0x9e3779b97f4a7c15u; };
+    for (u32 r = 0; r < rings_.size(); ++r) {
+        add(low_water(r));
+        add(P::load(edge::A1_ring_consumed, memory_.ring_pages[r].consumed, order::relaxed, scope::system));
+    }
+    for (u32 w = 0; w < memory_.n.workers; ++w) {
+        const abi::chunk c = P::load(edge::P3_recorder, memory_.recorder[w], order::relaxed, scope::system);
+        add(static_cast<u64>(c.w[0]) << 32 | c.w[1]);
+        add(c.w[2]);
+    }
+    return mark;
+}
+
+/// The watchdog: at every turn of the service thread.
+void runtime_core::watch_progress(bool resident, bool wanted)
+{
+    const std::chrono::nanoseconds report = config_.stall_report, limit = config_.stall_limit;
+    if (report.count() == 0 && limit.count() == 0) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_look_) return;
+    next_look_ = now + watch_turn;
+    if (!(resident || wanted) || all_retired()) {
+        progress_.restart(now);
+        stall_told_ = false;
+        return;
+    }
+    const auto quiet = progress_.look(progress_mark(), now);
+    if (quiet < watch_turn) stall_told_ = false;
+    if (limit.count() != 0 && quiet >= limit) end_stalled_engine(quiet);
+    if (report.count() != 0 && quiet >= report && !stall_told_) {
+        stall_told_ = true;
+        spdlog::warn("slipstream: no progress for {} s; it goes on (config::stall_limit would end it){}{}",
+                     std::chrono::duration_cast<std::chrono::seconds>(quiet).count(), describe_rings(), describe_workers());
+    }
+}
+
+bool runtime_core::leaves_within(std::chrono::milliseconds limit)
+{
+    const auto until = std::chrono::steady_clock::now() + limit;
+    while (backend_->running()) {
+        if (std::chrono::steady_clock::now() >= until) return false;
+        failures_.read(); // a notifier that waits for room could not leave
+        std::this_thread::sleep_for(service_turn);
+    }
+    return true;
+}
+
+/// In order: asked to park it keeps its state, which says what waits on what; told to abort it keeps nothing; and if a body does not end,
+/// it stays where it is, and its memory with it.
+void runtime_core::end_stalled_engine(std::chrono::nanoseconds quiet)
+{
+    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(quiet).count();
+    std::string text = "no progress for " + std::to_string(ms) + " ms: no task was taken in, no block was picked up and no task ended, and not everything is "
+                       "done; the engine was stopped (config::stall_limit)" + describe_rings();
+    command(device::command::park);
+    if (leaves_within(leave_grace)) {
+        text += describe_window();
+    } else {
+        command(device::command::abort);
+        abandoned_ = !leaves_within(leave_grace);
+        if (abandoned_)
+            text += backend_->is_cuda() ? "\n  The kernel does not leave: a body does not end, or other work holds the GPU. It keeps the GPU until this process ends."
+                                        : "\n  The engine's threads do not end: a body does not. They go on until this process ends.";
+    }
+    throw device_error(text);
+}
+
 void runtime_core::mark_dead(const std::string& why)
 {
     // What each worker had picked up last: the flight recorder lives in pinned memory and outlasts the context.
-    std::string text = why;
-    u32 shown = 0;
-    for (u32 w = 0; w < memory_.n.workers; ++w) {
-        const auto record = device::flight_record::decode(
-            P::load(edge::P3_recorder, memory_.recorder[w], order::relaxed, scope::system));
-        if (record.ring_and_type == 0 || ++shown > 16) continue;
-        const u32 type = record.type();
-        const u32 r = record.ring();
-        text += "\n  worker " + std::to_string(w) + " on SM " + std::to_string(record.place >> 16) + " picked up block "
-            + std::to_string(record.block) + " of " + (type < image_.types ? image_.names[type] : "?") + " (submission "
-            + std::to_string(r) + ":" + std::to_string(record.position) + ")";
-    }
+    const std::string text = why + describe_workers();
     {
         const std::lock_guard lock(mutex_);
         why_dead_ = text;
@@ -855,7 +932,7 @@ flight_samples runtime_core::flight_samples()
 std::string runtime_core::task_name(task_handle h, u32 type)
 {
     const auto& names = rings_.at(h.ring)->names;
-    if (!names.empty() && !names[h.position % device::completion_span].empty())
+    if (rings_[h.ring]->named.load(std::memory_order_acquire) && !names[h.position % device::completion_span].empty())
         return std::string(names[h.position % device::completion_span]);
     return type < image_.types ? image_.names[type] : "";
 }

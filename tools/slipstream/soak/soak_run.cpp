@@ -16,7 +16,7 @@ constexpr u32 late_steps_host = 16'000'000, late_steps_gpu = 4'000'000;
 u32 results_max_of(u32 tasks) { return 4 * tasks + 4096; }
 u32 op_words_max_of(u32 tasks) { return 24 * tasks + 65536; } ///< 12 bytes an operation, in words of 8
 
-config configuration_of(const soak_case& c, const std::string& device, u32 tasks_max)
+config configuration_of(const soak_case& c, const std::string& device, std::chrono::seconds stall_limit, u32 tasks_max)
 {
     config out;
     out.device = device;
@@ -30,6 +30,7 @@ config configuration_of(const soak_case& c, const std::string& device, u32 tasks
     out.handles_max = banks * bank_handles;
     out.memory_bytes = 8ull * (cells_max + results_max_of(tasks_max) + op_words_max_of(tasks_max)) + (1u << 16);
     out.staging_bytes = 4u << 20;
+    out.stall_limit = stall_limit;
     return out;
 }
 
@@ -44,8 +45,8 @@ host::beginning beginning_of(const soak_case& c)
 } // namespace
 
 soak_engine::soak_engine(const soak_case& c, const std::string& device, std::chrono::seconds stall_limit, u32 tasks_max)
-    : case_(c), stall_limit_(stall_limit),
-      core_(std::make_unique<host::runtime_core>(configuration_of(c, device, tasks_max), soak_image(), beginning_of(c))), submitters_(c.threads)
+    : case_(c),
+      core_(std::make_unique<host::runtime_core>(configuration_of(c, device, stall_limit, tasks_max), soak_image(), beginning_of(c))), submitters_(c.threads)
 {
     cells_held_ = cells_max;
     results_held_ = results_max_of(tasks_max);

@@ -13,7 +13,7 @@ namespace slipstream::soak {
 class soak_engine {
 public:
     /// device: as in config::device. stall_limit: an engine without progress for so long is given up (device_error).
-    /// most_results: result words of the largest stream that will be run.
+    /// tasks_max: of a stream.
     soak_engine(const soak_case& c, const std::string& device, std::chrono::seconds stall_limit, u32 tasks_max);
     ~soak_engine();
 
@@ -36,7 +36,6 @@ private:
     u64* take(u64 words) { return static_cast<u64*>(core_->allocate(8 * words)); }
 
     soak_case case_;
-    std::chrono::seconds stall_limit_;
     std::unique_ptr<host::runtime_core> core_;
     u64 board_ = 0, cells_ = 0, results_ = 0, ops_ = 0;
     u64 cells_held_ = 0, results_held_ = 0, ops_held_ = 0; ///< words there is room for
