@@ -65,6 +65,11 @@ public:
         return false;
     }
 
+    void abandon() override
+    {
+        for (auto& t : threads_) t.detach();
+    }
+
 private:
     void* take(std::size_t bytes)
     {

@@ -78,6 +78,7 @@ void check_config(config& c, bool any_size)
 void keep_for_ever(std::unique_ptr<backend> abandoned)
 {
     static auto* const kept = new std::vector<std::unique_ptr<backend>>;
+    abandoned->abandon();
     const std::lock_guard lock(alive_mutex);
     kept->push_back(std::move(abandoned));
 }

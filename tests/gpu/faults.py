@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Faults on the GPU, each in a process of its own: what is said, what works afterwards. FAULTS.py PATH-OF-fault_program.
 
 Exit code 77 (SKIPPED) where there is no GPU."""

@@ -249,7 +249,7 @@ TEST_CASE("a lost device: the exception names type, name, submission and block o
     });
 }
 
-#if !defined(__SANITIZE_ADDRESS__) // which takes such a request for a mistake of the program
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) // which take such a request for a mistake of the program
 TEST_CASE("memory that this machine does not have is refused with the settings to lower, and a smaller runtime works", "[api][fault]")
 {
     auto c = host_config();

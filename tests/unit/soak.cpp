@@ -11,6 +11,16 @@ using namespace std::chrono_literals;
 
 namespace {
 
+/// Sanitizers slow everything down.
+constexpr u32 tasks_of(u32 usual, [[maybe_unused]] u32 sanitized)
+{
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+    return sanitized;
+#else
+    return usual;
+#endif
+}
+
 std::string run(const soak_case& c)
 {
     const soak_stream stream(c);
@@ -54,7 +64,7 @@ TEST_CASE("a case's text gives the same case again; what cannot work is refused 
 TEST_CASE("windows and rings of two to four slots lose nothing and change no result", "[soak]")
 {
     soak_case c;
-    c.tasks = 400;
+    c.tasks = tasks_of(400, 60);
     for (u32 style = 0; style < styles; ++style)
         for (const u32 slots : {2u, 3u, 4u}) {
             c.style = style;
@@ -70,13 +80,13 @@ TEST_CASE("windows and rings of two to four slots lose nothing and change no res
 TEST_CASE("positions, queue counters, mails and laps that wrap lose nothing and change no result", "[soak]")
 {
     soak_case c;
-    c.tasks = 1200;
+    c.tasks = tasks_of(1200, 250);
     c.threads = 2;
     c.ring = 8;
     for (const u64 wrap : {u64{1} << 16, u64{1} << 27, u64{1} << 31, u64{1} << 32, (u64{1} << 32) * 8, u64{1} << 53})
         for (const char* style : {"mixed", "failing"}) {
             c.style = soak_case::read(std::string("style=") + style).style;
-            c.start = wrap - 333;
+            c.start = wrap - 33;
             c.residency_ms = wrap % 3 == 0 ? 3 : 200;
             ++c.seed;
             require_verified(c);
@@ -87,8 +97,8 @@ TEST_CASE("failing streams have failed and cancelled tasks, and their statuses a
 {
     soak_case c;
     c.style = soak_case::read("style=failing").style;
-    c.tasks = 4000;
     for (const u32 threads : {1u, 3u}) {
+        c.tasks = 4000;
         c.threads = threads;
         const soak_stream stream(c);
         u32 failed = 0, cancelled = 0;
@@ -98,6 +108,7 @@ TEST_CASE("failing streams have failed and cancelled tasks, and their statuses a
         }
         CHECK(failed > 10);
         CHECK(cancelled > 20);
+        c.tasks = tasks_of(4000, 800);
         require_verified(c);
     }
 }
@@ -110,7 +121,7 @@ TEST_CASE("one engine runs stream after stream, and leaves and comes back under 
         c.parks = 1;
         c.residency_ms = 1;
         c.threads = 2;
-        c.tasks = 1500;
+        c.tasks = tasks_of(1500, 250);
         soak_engine engine(c, "host", 60s, c.tasks);
         for (u32 k = 0; k < 4; ++k, ++c.seed) {
             const std::string verdict = engine.run(soak_stream(c));
