@@ -686,7 +686,9 @@ void runtime_core::end_stalled_engine(std::chrono::nanoseconds quiet)
     } else {
         command(device::command::abort);
         abandoned_ = !leaves_within(leave_grace);
-        if (abandoned_)
+        if (!abandoned_)
+            text += "\n  It did not leave in order and was aborted: what waits on what is not known.";
+        else
             text += backend_->is_cuda() ? "\n  The kernel does not leave: a body does not end, or other work holds the GPU. It keeps the GPU until this process ends."
                                         : "\n  The engine's threads do not end: a body does not. They go on until this process ends.";
     }
