@@ -184,7 +184,8 @@ private:
             u32 wanted = P::load(edge::A8_command, m_.page->command_word, order::acquire, scope::system);
             if (wanted < static_cast<u32>(command::park) || wanted == static_cast<u32>(command::drain))
                 if (P::clock_ns() >= leave_ns_) wanted = static_cast<u32>(command::park);
-            if (wanted != request_ && request_ != static_cast<u32>(command::park)) {
+            // A park that does not come to its end may be aborted.
+            if (wanted != request_ && (request_ != static_cast<u32>(command::park) || wanted == static_cast<u32>(command::abort))) {
                 request_ = wanted;
                 const auto level = wanted == static_cast<u32>(command::abort)  ? stop_level::abort
                                    : wanted == static_cast<u32>(command::park) ? stop_level::park

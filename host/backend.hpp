@@ -42,6 +42,8 @@ public:
     virtual stream_port* streams() = 0;
     /// Is the kernel resident? Never blocks. Throws device_error when the device was lost.
     virtual bool running() = 0;
+    /// A body of it will never end: the kernel is left to itself, and the backend is neither used nor destroyed any more.
+    virtual void abandon() {}
 };
 
 std::unique_ptr<backend> make_host_backend(const config& configuration, const kernel_image& image);

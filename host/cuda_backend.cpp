@@ -2,6 +2,7 @@
 #include "host/backend.hpp"
 #include "device/layout.hpp"
 #include "host/cuda_stream_port.hpp"
+#include "host/gpu_requirements.hpp"
 #include <cstring>
 #include <cuda_runtime_api.h>
 #include <vector>
@@ -12,7 +13,20 @@ namespace {
 void check(cudaError_t status, const char* what)
 {
     if (status == cudaSuccess) return;
-    throw device_error(std::string(what) + ": " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")");
+    throw device_error(std::string(what) + ": " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")" + cuda_remedy(status));
+}
+
+/// For memory: where there is too little, that is what is said.
+void check_memory(cudaError_t status, const char* call, std::size_t bytes)
+{
+    if (status != cudaErrorMemoryAllocation) {
+        check(status, call);
+        return;
+    }
+    cudaGetLastError();
+    std::size_t free = 0, total = 0;
+    if (cudaMemGetInfo(&free, &total) != cudaSuccess) free = total = 0;
+    throw device_error(memory_problem(call, bytes, free, total));
 }
 
 class cuda_backend final : public backend {
@@ -21,8 +35,6 @@ public:
     {
         check(cudaSetDevice(ordinal), "cudaSetDevice");
         check(cudaGetDeviceProperties(&properties_, ordinal), "cudaGetDeviceProperties");
-        if (!properties_.cooperativeLaunch)
-            throw device_error(std::string(properties_.name) + " has no cooperative launch; use --device host");
         if (configuration.workers_per_sm < 1 || configuration.workers_per_sm > workers_per_sm_max)
             throw config_error("workers_per_sm = " + std::to_string(configuration.workers_per_sm) + ": must be 1 or 2");
         megakernel_ = image_.megakernel[configuration.workers_per_sm - 1];
@@ -55,7 +67,7 @@ public:
     void* take_pinned(std::size_t bytes) override
     {
         void* p = nullptr;
-        check(cudaHostAlloc(&p, std::max<std::size_t>(bytes, 16), cudaHostAllocMapped | cudaHostAllocPortable), "cudaHostAlloc");
+        check_memory(cudaHostAlloc(&p, std::max<std::size_t>(bytes, 16), cudaHostAllocMapped | cudaHostAllocPortable), "cudaHostAlloc", bytes);
         pinned_.push_back(p);
         std::memset(p, 0, bytes);
         return p;
@@ -64,7 +76,7 @@ public:
     void* take_device(std::size_t bytes) override
     {
         void* p = nullptr;
-        check(cudaMalloc(&p, std::max<std::size_t>(bytes, 16)), "cudaMalloc");
+        check_memory(cudaMalloc(&p, std::max<std::size_t>(bytes, 16)), "cudaMalloc", bytes);
         device_memory_.push_back(p);
         check(cudaMemsetAsync(p, 0, std::max<std::size_t>(bytes, 16), stream_), "cudaMemset");
         check(cudaStreamSynchronize(stream_), "cudaMemset");
@@ -97,10 +109,10 @@ public:
         int fit = 0;
         check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, megakernel_, static_cast<int>(image_.threads), shared_),
               "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
-        if (static_cast<u32>(fit) < per_sm_)
-            throw config_error("workers_per_sm = " + std::to_string(per_sm_) + ", but only " + std::to_string(fit)
-                               + " blocks of the megakernel fit on an SM (" + std::to_string(image_.threads) + " threads, "
-                               + std::to_string(shared_) + " B shared memory); lower workers_per_sm or the window");
+        if (const std::string problem = launch_problem({properties_.name, static_cast<u32>(properties_.multiProcessorCount), blocks_, per_sm_,
+                                                        static_cast<u32>(fit), image_.threads, shared_});
+            !problem.empty())
+            throw config_error(problem);
     }
 
     void launch(const host_arguments& arguments) override
@@ -150,22 +162,27 @@ int cuda_device_count()
 
 std::string cuda_problem(int ordinal)
 {
-    int count = 0;
-    if (const cudaError_t status = cudaGetDeviceCount(&count); status != cudaSuccess) {
+    gpu_facts f;
+    f.build_cuda = CUDART_VERSION;
+    if (cudaDriverGetVersion(&f.driver_cuda) != cudaSuccess) f.driver_cuda = 0;
+    const cudaError_t status = cudaGetDeviceCount(&f.count);
+    if (status != cudaSuccess) {
         cudaGetLastError();
-        if (status == cudaErrorInsufficientDriver)
-            return "the NVIDIA driver is older than CUDA 13.0 needs (580 or newer); update the driver";
-        return std::string("no usable NVIDIA GPU (") + cudaGetErrorString(status) + ")";
+        f.answer = status == cudaErrorNoDevice                                       ? gpu_answer::no_device
+            : f.driver_cuda == 0                                                     ? gpu_answer::no_driver
+            : status == cudaErrorInsufficientDriver || f.driver_cuda < CUDART_VERSION ? gpu_answer::old_driver
+                                                                                     : gpu_answer::other;
+        f.said = std::string(cudaGetErrorString(status)) + cuda_remedy(status);
+    } else if (ordinal < f.count) {
+        cudaDeviceProp p{};
+        f.answers = cudaGetDeviceProperties(&p, ordinal) == cudaSuccess;
+        f.name = p.name;
+        f.major = p.major;
+        f.minor = p.minor;
+        f.cooperative_launch = p.cooperativeLaunch != 0;
+        f.sms = static_cast<u32>(p.multiProcessorCount);
     }
-    if (count == 0) return "no NVIDIA GPU found";
-    if (ordinal >= count)
-        return "there is no cuda:" + std::to_string(ordinal) + "; this machine has " + std::to_string(count) + " GPU(s), from cuda:0";
-    cudaDeviceProp p{};
-    if (cudaGetDeviceProperties(&p, ordinal) != cudaSuccess) return "cuda:" + std::to_string(ordinal) + " does not answer";
-    if (p.major < 8)
-        return std::string(p.name) + " has compute capability " + std::to_string(p.major) + "." + std::to_string(p.minor)
-            + "; 8.0 or newer is needed";
-    return {};
+    return gpu_problem(f, ordinal);
 }
 
 std::unique_ptr<backend> make_cuda_backend(const config& configuration, const kernel_image& image, int ordinal)

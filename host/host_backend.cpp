@@ -65,11 +65,19 @@ public:
         return false;
     }
 
+    void abandon() override
+    {
+        for (auto& t : threads_) t.detach();
+    }
+
 private:
     void* take(std::size_t bytes)
     {
         bytes = std::max<std::size_t>(bytes, 16);
-        void* const pointer = ::operator new(bytes, std::align_val_t{256});
+        void* const pointer = ::operator new(bytes, std::align_val_t{256}, std::nothrow);
+        if (pointer == nullptr)
+            throw device_error(std::to_string(bytes >> 20) + " MiB of this machine's memory found no room; lower config::memory_bytes, staging_bytes, ring_slots or "
+                               "flight_log");
         std::memset(pointer, 0, bytes);
         blocks_.emplace_back(pointer, bytes);
         return pointer;

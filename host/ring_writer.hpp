@@ -13,8 +13,11 @@ template <class P>
 class ring_writer {
 public:
     ring_writer() = default;
-    /// slots: a power of two.
-    ring_writer(device::ring_slot<P>* ring, u32 slots, device::ring_page<P>* page) : ring_(ring), slots_(slots), page_(page) {}
+    /// slots: a power of two. begin: position of the first slot.
+    ring_writer(device::ring_slot<P>* ring, u32 slots, device::ring_page<P>* page, u64 begin = 0)
+        : ring_(ring), slots_(slots), page_(page), position_(begin), consumed_seen_(begin)
+    {
+    }
 
     /// Are `slots` ring slots free now? Looks again at what ingest consumed if the last look does not suffice.
     [[nodiscard]] bool has_room(u64 slots)

@@ -20,6 +20,8 @@ using device::scope;
 namespace {
 
 constexpr auto service_turn = std::chrono::microseconds(50);
+constexpr auto watch_turn = std::chrono::milliseconds(10);
+constexpr auto leave_grace = std::chrono::milliseconds(500); ///< for a kernel that is told to leave where nothing moves
 constexpr u32 flight_samples_each = 8; ///< samples for each entry of a worker's flight log
 
 u64 next_core_id()
@@ -50,14 +52,16 @@ struct thread_rings {
 };
 thread_local thread_rings my_rings;
 
-void check_config(config& c)
+void check_config(config& c, bool any_size)
 {
+    const u32 window_min = any_size ? slots_min_of_any_size : device::window_slots_min;
+    const u32 ring_min = any_size ? slots_min_of_any_size : 4;
     const auto refuse = [](const std::string& text) { throw config_error(text); };
-    if (c.window < device::window_slots_min || c.window > device::window_slots_max)
-        refuse("window = " + std::to_string(c.window) + ": must be " + std::to_string(device::window_slots_min) + " to "
+    if (c.window < window_min || c.window > device::window_slots_max)
+        refuse("window = " + std::to_string(c.window) + ": must be " + std::to_string(window_min) + " to "
                + std::to_string(device::window_slots_max));
     if (c.window > 16) c.window = (c.window + 31) / 32 * 32;
-    if (c.ring_slots < 4 || c.ring_slots > (1u << 24))
+    if (c.ring_slots < ring_min || c.ring_slots > (1u << 24))
         refuse("ring = " + std::to_string(c.ring_slots) + " slots: must be 4 to 16777216");
     c.ring_slots = std::bit_ceil(c.ring_slots);
     if (c.rings < 1 || c.rings > device::rings_max)
@@ -67,6 +71,16 @@ void check_config(config& c)
     if (c.handles_max < 1 || c.handles_max > detail::member_handles_max) refuse("handles_max must be 1 to 16777214");
     if (c.flight_log > (1u << 24)) refuse("flight_log = " + std::to_string(c.flight_log) + " entries: at most 16777216");
     if (c.residency.count() < 1) refuse("residency must be at least 1 ms");
+    if (c.stall_report.count() < 0 || c.stall_limit.count() < 0) refuse("stall_report and stall_limit must not be negative; 0: never");
+}
+
+/// Bodies that never end go on in there. Reachable, so that nobody takes it for a leak; never destroyed.
+void keep_for_ever(std::unique_ptr<backend> abandoned)
+{
+    static auto* const kept = new std::vector<std::unique_ptr<backend>>;
+    abandoned->abandon();
+    const std::lock_guard lock(alive_mutex);
+    kept->push_back(std::move(abandoned));
 }
 
 std::unique_ptr<backend> choose(const config& c, const kernel_image& image)
@@ -85,11 +99,12 @@ std::unique_ptr<backend> choose(const config& c, const kernel_image& image)
 
 } // namespace
 
-runtime_core::runtime_core(const config& configuration, const kernel_image& image)
+runtime_core::runtime_core(const config& configuration, const kernel_image& image, const beginning& start)
     : config_(configuration), image_(image), id_(next_core_id())
 {
-    check_config(config_);
+    check_config(config_, start.any_size);
     backend_ = choose(config_, image_);
+    if (start.around) backend_ = start.around(std::move(backend_));
 
     using device::sizes;
     sizes n{};
@@ -170,7 +185,9 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     std::vector<abi::chunk> near(offsets.near_bytes / 16), far(offsets.far_bytes / 16);
     auto* const near_image = reinterpret_cast<unsigned char*>(near.data());
     auto* const far_image = reinterpret_cast<unsigned char*>(far.data());
-    device::initialise<P>(m, {n, offsets, near_image, far_image}, image_.table);
+    const device::control_state<P> state(n, offsets, near_image, far_image);
+    device::initialise<P>(m, state, image_.table);
+    if (start.position != 0) begin_at(state, start.position);
     backend_->write(arguments_.near_saved, near_image, offsets.near_bytes);
     backend_->write(arguments_.far, far_image, offsets.far_bytes);
 
@@ -180,7 +197,9 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     for (u32 r = 0; r < n.rings; ++r) {
         rings_.push_back(std::make_unique<ring>());
         rings_[r]->history.reserve(n.sample_capacity);
-        rings_[r]->writer = ring_writer<P>(m.rings + static_cast<u64>(r) * n.ring_slots, n.ring_slots, m.ring_pages + r);
+        rings_[r]->writer = ring_writer<P>(m.rings + static_cast<u64>(r) * n.ring_slots, n.ring_slots, m.ring_pages + r, start.position);
+        rings_[r]->low_water_seen = rings_[r]->next = start.position;
+        rings_[r]->begun = rings_[r]->submitted = start.position;
     }
     {
         const std::lock_guard lock(alive_mutex);
@@ -188,6 +207,27 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     }
     if (config_.batch) paused_ = true;
     service_ = std::thread([this] { service(); });
+}
+
+/// The engine's words as if all rings had come as far as `position`; before the first launch.
+void runtime_core::begin_at(const device::control_state<P>& state, u64 position)
+{
+    host::begin_at<P>(memory_, state, position);
+    const auto& n = memory_.n;
+    for (u32 r = 0; r < n.rings; ++r) {
+        P::store(edge::R1_ring_consumed, memory_.ring_pages[r].consumed, position, order::relaxed, scope::system);
+        P::store(edge::R7_low_water, memory_.ring_pages[r].low_water, position, order::relaxed, scope::system);
+    }
+    std::vector<u32> bits(static_cast<u64>(n.rings) * device::completion_words);
+    for (u32 i = 0; i < bits.size(); ++i) {
+        bits[i] = completion_word_at(position, i % device::completion_words);
+        P::store(edge::R7_complete, memory_.complete_bits[i], bits[i], order::relaxed, scope::system);
+    }
+    backend_->write(memory_.complete_mirror, bits.data(), bits.size() * sizeof(u32));
+    const std::vector<u32> done(n.workers, device::done_word::make(static_cast<u32>(position), 0));
+    backend_->write(memory_.done, done.data(), done.size() * sizeof(u32));
+    const u64 finished = static_cast<u32>(position);
+    for (u32 slot = 0; slot < n.window; ++slot) backend_->write(&memory_.records[slot].finished, &finished, sizeof finished);
 }
 
 runtime_core::~runtime_core()
@@ -202,6 +242,7 @@ runtime_core::~runtime_core()
     }
     stop_ = true;
     service_.join();
+    if (abandoned_) keep_for_ever(std::move(backend_));
     const std::lock_guard lock(alive_mutex);
     alive.erase(id_);
 }
@@ -378,7 +419,10 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
     if (!ok) throw_if_dead(); // the only reason to give up
     handle = {index, r.next};
     if (!options.name.empty() || !r.names.empty()) {
-        if (r.names.empty()) r.names.resize(device::completion_span);
+        if (r.names.empty()) {
+            r.names.resize(device::completion_span);
+            r.named.store(true, std::memory_order_release);
+        }
         r.names[r.next % device::completion_span] = options.name;
     }
     ++r.next;
@@ -550,6 +594,7 @@ void runtime_core::service()
             const bool wanted = !paused_.load(std::memory_order_relaxed) && something_can_run();
             failures_.read();
             stream_join_->service([this](task_handle h) { return is_retired(h); });
+            watch_progress(resident, wanted);
             if (!resident) {
                 parking.reset();
                 if (stopping) break;
@@ -577,21 +622,83 @@ void runtime_core::service()
     away_.store(true, std::memory_order_release);
 }
 
+/// Changes when a ring slot is taken, a block picked up, a task retired.
+u64 runtime_core::progress_mark() const
+{
+    u64 mark = 0;
+    const auto add = [&](u64 value) { mark = (mark ^ value) * 0x9e3779b97f4a7c15u; };
+    for (u32 r = 0; r < rings_.size(); ++r) {
+        add(low_water(r));
+        add(P::load(edge::A1_ring_consumed, memory_.ring_pages[r].consumed, order::relaxed, scope::system));
+    }
+    for (u32 w = 0; w < memory_.n.workers; ++w) {
+        const abi::chunk c = P::load(edge::P3_recorder, memory_.recorder[w], order::relaxed, scope::system);
+        add(static_cast<u64>(c.w[0]) << 32 | c.w[1]);
+        add(c.w[2]);
+    }
+    return mark;
+}
+
+/// The watchdog: at every turn of the service thread.
+void runtime_core::watch_progress(bool resident, bool wanted)
+{
+    const std::chrono::nanoseconds report = config_.stall_report, limit = config_.stall_limit;
+    if (report.count() == 0 && limit.count() == 0) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_look_) return;
+    next_look_ = now + watch_turn;
+    if (!(resident || wanted) || all_retired()) {
+        progress_.restart(now);
+        stall_told_ = false;
+        return;
+    }
+    const auto quiet = progress_.look(progress_mark(), now);
+    if (quiet < watch_turn) stall_told_ = false;
+    if (limit.count() != 0 && quiet >= limit) end_stalled_engine(quiet);
+    if (report.count() != 0 && quiet >= report && !stall_told_) {
+        stall_told_ = true;
+        spdlog::warn("slipstream: no progress for {} s; it goes on (config::stall_limit would end it){}{}",
+                     std::chrono::duration_cast<std::chrono::seconds>(quiet).count(), describe_rings(), describe_workers());
+    }
+}
+
+bool runtime_core::leaves_within(std::chrono::milliseconds limit)
+{
+    const auto until = std::chrono::steady_clock::now() + limit;
+    while (backend_->running()) {
+        if (std::chrono::steady_clock::now() >= until) return false;
+        failures_.read(); // a notifier that waits for room could not leave
+        std::this_thread::sleep_for(service_turn);
+    }
+    return true;
+}
+
+/// In order: asked to park it keeps its state, which says what waits on what; told to abort it keeps nothing; and if a body does not end,
+/// it stays where it is, and its memory with it.
+void runtime_core::end_stalled_engine(std::chrono::nanoseconds quiet)
+{
+    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(quiet).count();
+    std::string text = "no progress for " + std::to_string(ms) + " ms: no task was taken in, no block was picked up and no task ended, and not everything is "
+                       "done; the engine was stopped (config::stall_limit)" + describe_rings();
+    command(device::command::park);
+    if (leaves_within(leave_grace)) {
+        text += describe_window();
+    } else {
+        command(device::command::abort);
+        abandoned_ = !leaves_within(leave_grace);
+        if (!abandoned_)
+            text += "\n  It did not leave in order and was aborted: what waits on what is not known.";
+        else
+            text += backend_->is_cuda() ? "\n  The kernel does not leave: a body does not end, or other work holds the GPU. It keeps the GPU until this process ends."
+                                        : "\n  The engine's threads do not end: a body does not. They go on until this process ends.";
+    }
+    throw device_error(text);
+}
+
 void runtime_core::mark_dead(const std::string& why)
 {
     // What each worker had picked up last: the flight recorder lives in pinned memory and outlasts the context.
-    std::string text = why;
-    u32 shown = 0;
-    for (u32 w = 0; w < memory_.n.workers; ++w) {
-        const auto record = device::flight_record::decode(
-            P::load(edge::P3_recorder, memory_.recorder[w], order::relaxed, scope::system));
-        if (record.ring_and_type == 0 || ++shown > 16) continue;
-        const u32 type = record.type();
-        const u32 r = record.ring();
-        text += "\n  worker " + std::to_string(w) + " on SM " + std::to_string(record.place >> 16) + " picked up block "
-            + std::to_string(record.block) + " of " + (type < image_.types ? image_.names[type] : "?") + " (submission "
-            + std::to_string(r) + ":" + std::to_string(record.position) + ")";
-    }
+    const std::string text = why + describe_workers();
     {
         const std::lock_guard lock(mutex_);
         why_dead_ = text;
@@ -828,7 +935,7 @@ flight_samples runtime_core::flight_samples()
 std::string runtime_core::task_name(task_handle h, u32 type)
 {
     const auto& names = rings_.at(h.ring)->names;
-    if (!names.empty() && !names[h.position % device::completion_span].empty())
+    if (rings_[h.ring]->named.load(std::memory_order_acquire) && !names[h.position % device::completion_span].empty())
         return std::string(names[h.position % device::completion_span]);
     return type < image_.types ? image_.names[type] : "";
 }

@@ -7,8 +7,10 @@
 //         drain). No wake-up is lost: the service thread compares submitted with retired at every turn while the kernel is away.
 #pragma once
 #include "host/backend.hpp"
+#include "host/beginning.hpp"
 #include "host/failure_book.hpp"
 #include "host/memory_pool.hpp"
+#include "host/progress_watch.hpp"
 #include "host/ring_history.hpp"
 #include "host/ring_writer.hpp"
 #include "host/stream_join.hpp"
@@ -24,7 +26,7 @@ namespace slipstream::host {
 
 class runtime_core {
 public:
-    runtime_core(const config& configuration, const kernel_image& image);
+    runtime_core(const config& configuration, const kernel_image& image, const beginning& start = {});
     ~runtime_core();
 
     /// flags: further message_flags.
@@ -50,6 +52,9 @@ public:
     /// Name given at submission, or the type's; empty when it was long ago.
     std::string task_name(task_handle handle, u32 type);
 
+    /// What each worker has picked up and is not known to have ended. May be asked at any time, from any thread.
+    std::string describe_workers();
+
     const config& configuration() const { return config_; }
     const kernel_image& image() const { return image_; }
     backend& device() { return *backend_; }
@@ -67,6 +72,7 @@ private:
         u64 next = 0;                  ///< position of the next message
         std::vector<stream_point> joins; ///< what the next message has to wait for
         std::vector<std::string_view> names;
+        std::atomic<bool> named{false}; ///< names has room: of a task that is submitted and unfinished any thread may read it
         ring_history history; ///< for a flight log
         std::atomic<bool> taken{false};
         std::mutex shared_use; ///< threads beyond `rings` share the last ring
@@ -78,7 +84,16 @@ private:
     bool something_can_run();
     stream_port& need_streams();
     void encode(ring& r, u32 type, const void* task, const submit_options& options, bool& abandoned);
+    void begin_at(const device::control_state<P>& state, u64 position);
     void service();
+    void watch_progress(bool resident, bool wanted);
+    u64 progress_mark() const;
+    [[noreturn]] void end_stalled_engine(std::chrono::nanoseconds quiet);
+    bool leaves_within(std::chrono::milliseconds limit);
+    u64 low_water(u32 ring) const;
+    std::string describe_task(task_handle h, u32 type);
+    std::string describe_rings();
+    std::string describe_window();
     void launch();
     void command(device::command c);
     void throw_if_dead();
@@ -112,6 +127,12 @@ private:
     std::vector<abi::handle_entry> ranges_;
     std::map<u64, u64> range_index_; ///< plain ranges: address -> bytes
     std::vector<u32> rects_;
+
+    // Of the service thread alone.
+    progress_watch progress_;
+    progress_watch::time_point next_look_{};
+    bool stall_told_ = false;
+    bool abandoned_ = false; ///< a body never ended: the backend must outlive the runtime
 
     std::thread service_;
     std::atomic<bool> stop_{false};

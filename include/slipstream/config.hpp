@@ -26,6 +26,13 @@ struct config {
     u32 flight_log = 0;
     /// How long the kernel stays on the GPU at most before it lets other people's synchronising calls pass.
     std::chrono::milliseconds residency{200};
+    /// Watchdog: nothing is taken from a ring, no block is picked up and no task ends for so long, though something is unfinished and the
+    /// kernel is neither paused nor waiting for streams only. After stall_report what the rings hold and what each worker runs is logged,
+    /// once, and the engine goes on: a body may take its time. After stall_limit the engine is stopped: every call throws device_error
+    /// from then on, which says what waits on what and which task runs which block on which SM. A body that never ends then keeps its
+    /// worker and the engine's memory until the process ends, but no thread of yours. 0: never.
+    std::chrono::milliseconds stall_report{10'000};
+    std::chrono::milliseconds stall_limit{0};
     /// Batch mode: nothing runs until run_batch(); the kernel ends when the ring is empty. For sanitizers and profilers.
     bool batch = false;
 };

@@ -15,5 +15,6 @@ int run_replay(const options& o);
 int run_workload(const options& o);
 int run_bench(const options& o);
 int run_compare(const options& o);
+int run_soak(const options& o);
 
 } // namespace slipstream::cli

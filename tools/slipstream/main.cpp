@@ -88,6 +88,20 @@ void add_timeline_flags(CLI::App& app, options& o)
         ->capture_default_str();
 }
 
+void add_soak_flags(CLI::App& app, options& o)
+{
+    app.add_option("--device", o.device, "auto, cuda, cuda:N or host")->capture_default_str();
+    app.add_option("--tasks", o.soak_tasks, "end after so many tasks (with neither this nor --seconds: after 20 s)");
+    app.add_option("--seconds", o.soak_seconds, "end after so long");
+    app.add_option("--seed", o.seed, "seed of all cases")->check(CLI::NonNegativeNumber)->capture_default_str();
+    app.add_option("--stream-tasks", o.stream_tasks, "tasks of a stream, after each of which memory is compared (default: what suits the device)");
+    app.add_option("--style", o.style, "what streams are made of: light, dense, tiles, handles, wide, failing or mixed (default: each in turn)");
+    app.add_option("--start-position", o.start_position, "positions and counters of every case begin here (default: drawn, often just below where they wrap)");
+    app.add_option("--case", o.soak_case, "run this one case again and again: what a failing soak prints");
+    app.add_option("--break", o.break_kind, "hide one access that a RAW, WAR or WAW needs, in every stream: must be found");
+    app.add_option("--json", o.json, "write the result as JSON to FILE; '-': to stdout, tables go to stderr");
+}
+
 void check(const options& o)
 {
     const auto range = [](const char* flag, u64 value, u64 low, u64 high, u64 usual) {
@@ -104,6 +118,9 @@ void check(const options& o)
     range("--tasks", o.tasks, 0, 10'000'000, usual.tasks);
     range("--width", o.width, 1, 256, usual.width);
     range("--buffers", o.buffers, 0, 10'000, usual.buffers);
+    range("--stream-tasks", o.stream_tasks, 0, 1'000'000, usual.stream_tasks);
+    range("--start-position", o.start_position, 0, u64{1} << 54, usual.start_position);
+    if (!(o.soak_seconds >= 0 && o.soak_seconds <= 1e6)) throw usage_error("--seconds: cannot work; give 0 (as long as the tasks take) to 1000000");
     if (!(o.seconds > 0 && o.seconds <= 600)) throw usage_error("--seconds: cannot work; give more than 0 and at most 600 (default 2)");
     if (!o.break_kind.empty() && o.break_kind != "RAW" && o.break_kind != "WAR" && o.break_kind != "WAW")
         throw usage_error("--break " + o.break_kind + ": unknown hazard; use RAW, WAR or WAW");
@@ -141,22 +158,27 @@ int parse_and_run(int argc, char** argv)
     CLI::App* measure = app.add_subcommand("bench", "what tasks cost, beside what the hardware and CUDA need for the same");
     add_bench_flags(*measure, o);
 
+    CLI::App* soaking = app.add_subcommand("soak", "random streams of tasks against a sequential run, for as long as wanted");
+    add_soak_flags(*soaking, o);
+
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& e) {
         if (e.get_exit_code() == 0) return app.exit(e); // --help, --version
         const CLI::App* at = &app;
-        for (const CLI::App* sub : {devices, replay, run, compare, measure})
+        for (const CLI::App* sub : {devices, replay, run, compare, measure, soaking})
             if (sub->parsed()) at = sub;
         return refuse(std::string(e.what()) + "; see '" + (at == &app ? "slipstream" : "slipstream " + at->get_name())
                       + " --help'");
     }
-    if (app.get_subcommands().empty()) throw usage_error("no command given; use devices, replay, run, compare or bench, see 'slipstream --help'");
+    if (app.get_subcommands().empty()) throw usage_error("no command given; use devices, replay, run, compare, bench or soak, see 'slipstream --help'");
     check(o);
     if (devices->parsed()) return run_devices(o);
     if (replay->parsed()) return run_replay(o);
     if (compare->parsed()) return run_compare(o);
     if (measure->parsed()) return run_bench(o);
+    o.start_given = soaking->count("--start-position") != 0;
+    if (soaking->parsed()) return run_soak(o);
     return run_workload(o);
 }
 

@@ -40,6 +40,13 @@ struct options {
     u32 buffers = 2;                       ///< bench metg: outputs of a point; 0: one for each step
     bool lose_a_task = false;              ///< bench; hidden, for tests
     bool slow_streams = false;             ///< bench guard; hidden, for tests
+    u64 soak_tasks = 0;                    ///< soak: 0: as many as time allows
+    double soak_seconds = 0;               ///< soak: 0: as long as the tasks take
+    u32 stream_tasks = 0;                  ///< soak: of a stream; 0: what suits the device
+    std::string style;                     ///< soak: of all streams; "": each in turn
+    std::string soak_case;                 ///< soak: run this one again and again
+    u64 start_position = 0;                ///< soak: of every case, if given
+    bool start_given = false;
 
     std::string command_line; ///< for reports
 };

@@ -1,0 +1,114 @@
+// What an engine is doing, in words: for the exception that ends it and for the watchdog.
+//
+// Rings, completion and the flight recorder lie in pinned memory: they can be read while the kernel is resident, hangs, or is gone with
+// its context. The window can be read only when the kernel has left, since its state lives in fast memory until then.
+#include "device/control.hpp"
+#include "host/runtime_core.hpp"
+#include <algorithm>
+
+namespace slipstream::host {
+
+using device::edge;
+using device::order;
+using device::scope;
+
+namespace {
+
+constexpr u32 tasks_told_max = 16;    ///< of the window
+constexpr u32 predecessors_told_max = 6;
+
+std::string name_of(task_handle h) { return std::to_string(h.ring) + ":" + std::to_string(h.position); }
+
+} // namespace
+
+u64 runtime_core::low_water(u32 ring) const
+{
+    return P::load(edge::A7_low_water, memory_.ring_pages[ring].low_water, order::acquire, scope::system);
+}
+
+/// "scale 'my name' (submission 0:17)".
+std::string runtime_core::describe_task(task_handle h, u32 type)
+{
+    const std::string of_type = type < image_.types ? image_.names[type] : "?";
+    const std::string own = h.ring < rings_.size() && h.position < rings_[h.ring]->submitted.load(std::memory_order_acquire) ? task_name(h, type) : of_type;
+    return of_type + (own != of_type ? " '" + own + "'" : std::string()) + " (submission " + name_of(h) + ")";
+}
+
+std::string runtime_core::describe_rings()
+{
+    std::string text;
+    for (u32 r = 0; r < rings_.size(); ++r) {
+        const u64 done = low_water(r), begun = rings_[r]->begun.load(std::memory_order_acquire);
+        if (done >= begun) continue;
+        u64 late = 0;
+        for (u64 p = done; p < begun; ++p) late += !is_retired({r, p});
+        const u64 consumed = P::load(edge::A1_ring_consumed, memory_.ring_pages[r].consumed, order::acquire, scope::system);
+        text += "\n  ring " + std::to_string(r) + ": " + std::to_string(late) + " submission(s) unfinished, the first of them " + name_of({r, done}) + ", the last "
+            + name_of({r, begun - 1}) + "; " + std::to_string(consumed) + " ring slots were taken from it";
+    }
+    return text;
+}
+
+std::string runtime_core::describe_workers()
+{
+    std::string text;
+    u32 idle = 0;
+    for (u32 w = 0; w < memory_.n.workers; ++w) {
+        const auto record = device::flight_record::decode(P::load(edge::P3_recorder, memory_.recorder[w], order::relaxed, scope::system));
+        task_handle h{record.ring(), 0};
+        if (record.ring_and_type != 0 && h.ring < rings_.size()) {
+            // The record keeps 27 bits: the position with those that is nearest to the low-water mark.
+            const u64 mark = low_water(h.ring);
+            h.position = mark + static_cast<u64>(static_cast<std::int64_t>((record.position - mark) << 37) >> 37);
+        }
+        if (record.ring_and_type == 0 || h.ring >= rings_.size() || is_retired(h)) {
+            ++idle;
+            continue;
+        }
+        text += "\n  worker " + std::to_string(w) + " on SM " + std::to_string(record.place >> 16) + " picked up block " + std::to_string(record.block) + " of "
+            + describe_task(h, record.type());
+    }
+    return text + "\n  " + std::to_string(idle) + " of " + std::to_string(memory_.n.workers) + " worker(s) hold no unfinished task";
+}
+
+/// The kernel must be away, and have left in order.
+std::string runtime_core::describe_window()
+{
+    const auto& n = memory_.n;
+    std::vector<abi::chunk> near(arguments_.offsets.near_bytes / 16), far(arguments_.offsets.far_bytes / 16);
+    backend_->read(near.data(), arguments_.near_saved, arguments_.offsets.near_bytes);
+    backend_->read(far.data(), arguments_.far, arguments_.offsets.far_bytes);
+    const device::control_state<P> s(n, arguments_.offsets, reinterpret_cast<unsigned char*>(near.data()), reinterpret_cast<unsigned char*>(far.data()));
+    const auto handle_in = [&](u32 slot) {
+        const u64 id = P::get(s.task_id[slot]);
+        return task_handle{static_cast<u32>(id >> 56), id & ((u64{1} << 56) - 1)};
+    };
+    std::vector<u32> slots;
+    for (u32 slot = 0; slot < n.window; ++slot)
+        if (s.in_flight[slot / 32] >> slot % 32 & 1) slots.push_back(slot);
+    std::string text = "\n  window: " + std::to_string(slots.size()) + " of " + std::to_string(n.window_used) + " slots hold a task that is not complete, "
+        + std::to_string(*s.free_slot_count) + " are free";
+    for (u32 r = 0; r < n.rings; ++r)
+        if (const u64 begun = rings_[r]->begun.load(std::memory_order_acquire); s.progress[r].messages < begun)
+            text += "\n  ring " + std::to_string(r) + ": " + name_of({r, s.progress[r].messages})
+                + " is at its head: it waits for tasks that it names by `after`, for a window slot, or for the rest of its message";
+    std::sort(slots.begin(), slots.end(), [&](u32 a, u32 b) { return P::get(s.task_id[a]) < P::get(s.task_id[b]); });
+    u32 told = 0;
+    for (const u32 slot : slots) {
+        if (told++ == tasks_told_max) {
+            text += "\n  ... and " + std::to_string(slots.size() - tasks_told_max) + " more";
+            break;
+        }
+        u32 before = 0;
+        std::string names;
+        for (const u32 p : slots)
+            if (p != slot && (s.successor_word(p * n.groups() + slot / 32) >> slot % 32 & 1) != 0 && ++before <= predecessors_told_max)
+                names += (before > 1 ? ", " : "") + name_of(handle_in(p));
+        text += "\n  " + describe_task(handle_in(slot), P::get(s.heads[slot]).slot_and_type >> 16)
+            + (before == 0 ? " waits for nobody: it runs, or is about to" : " waits for " + names);
+        if (before > predecessors_told_max) text += " and " + std::to_string(before - predecessors_told_max) + " more";
+    }
+    return text;
+}
+
+} // namespace slipstream::host

@@ -1,0 +1,261 @@
+// What happens when something goes wrong beneath the tasks: bodies that never end, engines that stand still, devices that are lost,
+// memory that is not there. Each with what is said and what works afterwards; on the host device.
+#include "api_tasks.hpp"
+#include "host/runtime_core.hpp"
+#include "trace_catch.hpp"
+#include <memory>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
+#include <sstream>
+
+using namespace slipstream;
+using namespace slipstream::tests;
+
+namespace {
+
+void has(const std::string& text, std::initializer_list<const char*> parts)
+{
+    INFO(text);
+    for (const char* part : parts) CHECK(text.find(part) != std::string::npos);
+}
+
+/// What `call` throws as device_error; "" when it throws nothing.
+template <class Call> std::string lost(Call call)
+{
+    try {
+        call();
+    } catch (const device_error& e) {
+        return e.what();
+    }
+    return {};
+}
+
+/// Collects what the library logs.
+class log_reader {
+public:
+    log_reader() : before_(spdlog::default_logger())
+    {
+        spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_mt>(text_)));
+    }
+    ~log_reader() { spdlog::set_default_logger(before_); }
+    std::string text()
+    {
+        spdlog::default_logger()->flush();
+        return text_.str();
+    }
+
+private:
+    std::ostringstream text_;
+    std::shared_ptr<spdlog::logger> before_;
+};
+
+/// A gate that outlives the test: bodies that nobody waits for any more may still look at it.
+gate& lasting_gate()
+{
+    static auto* const all = new std::vector<std::unique_ptr<gate>>;
+    all->push_back(std::make_unique<gate>());
+    return *all->back();
+}
+
+} // namespace
+
+TEST_CASE("a body that never ends: waits honour their deadline, the stall names it, every call says so, and the runtime ends", "[api][fault]")
+{
+    in_time(30, [] {
+        const log_reader log;
+        gate& g = lasting_gate();
+        auto c = host_config();
+        c.host_workers = 2;
+        c.stall_limit = 200ms;
+        auto rt = std::make_unique<engine>(c);
+        buffer<u64> x(*rt, 8);
+        x.upload(std::vector<u64>(8, 1));
+        const auto done = rt->submit(step_task{x});
+        CHECK(rt->wait(done).ok());
+        const auto endless = rt->submit(g.task(), {.accesses = writes(x.data(), 64), .name = "the one that hangs"});
+        const auto behind = rt->submit(step_task{x});
+        const auto before = std::chrono::steady_clock::now();
+        CHECK(rt->wait(endless, after(20ms)).state == task_state::pending);
+        CHECK(std::chrono::steady_clock::now() - before < 5s);
+
+        const std::string text = lost([&] { (void)rt->wait(behind); });
+        has(text, {"no progress for", "config::stall_limit", "2 submission(s) unfinished", "worker ", " on SM ", "block 0 of gate 'the one that hangs' (submission 0:",
+                   "1 of 2 worker(s) hold no unfinished task", "a body does not"});
+        // From now on every call says the same; what was done before is still known.
+        CHECK(lost([&] { rt->submit(marker_task{}); }) == text);
+        CHECK(lost([&] { (void)rt->wait_all(); }) == text);
+        CHECK(lost([&] { (void)rt->query(behind); }) == text);
+        CHECK(rt->query(done).ok());
+        const auto end = std::chrono::steady_clock::now();
+        { auto gone = std::move(x); }
+        rt.reset();
+        CHECK(std::chrono::steady_clock::now() - end < 5s);
+        // A new one works beside the thread that still hangs.
+        engine next(host_config());
+        CHECK(next.wait(next.submit(marker_task{})).ok());
+        g.open();
+    });
+}
+
+TEST_CASE("an engine that stands still leaves in order and says what waits on what", "[api][fault]")
+{
+    in_time(30, [] {
+        const log_reader log;
+        gate& g = lasting_gate();
+        auto c = host_config();
+        c.host_workers = 2;
+        c.rings = 2;
+        c.stall_limit = 300ms;
+        engine rt(c);
+        const auto place = [](u64 at) { return reinterpret_cast<void*>((u64{1} << 40) + at); };
+        // The body ends while the engine waits for it to leave: what comes behind it is in the window then, and never runs.
+        const auto first = rt.submit(g.task(), {.accesses = writes(place(0), 8)});
+        const auto second = rt.submit(marker_task{}, {.accesses = reads_and_writes(place(0), 8), .name = "second"});
+        rt.submit(marker_task{}, {.accesses = reads(place(0), 8)});
+        const task_handle never{1, 500}; // of a ring that nobody submits to
+        rt.submit(marker_task{}, {.after = never, .order = ordering::no_access});
+        std::thread opens([&] {
+            std::this_thread::sleep_for(450ms);
+            g.open();
+        });
+        const std::string text = lost([&] { (void)rt.wait(second); });
+        opens.join();
+        const std::string first_name = std::to_string(first.ring) + ":" + std::to_string(first.position);
+        const std::string second_name = std::to_string(second.ring) + ":" + std::to_string(second.position);
+        has(text, {"no progress for", "window: ", "waits for nobody", "is at its head", "`after`"});
+        has(text, {("marker 'second' (submission " + second_name + ") waits for " + first_name).c_str()});
+        INFO(text);
+        CHECK(text.find("does not end") == std::string::npos);
+    });
+}
+
+TEST_CASE("a slow body is reported once and nothing is lost; a paused, an idle and a waiting batch engine are no stall", "[api][fault]")
+{
+    in_time(30, [] {
+        log_reader log;
+        gate g;
+        auto c = host_config();
+        c.host_workers = 2;
+        c.stall_report = 100ms;
+        {
+            engine rt(c);
+            const auto slow = rt.submit(g.task(), {.order = ordering::no_access});
+            std::this_thread::sleep_for(600ms);
+            g.open();
+            CHECK(rt.wait(slow).ok());
+            CHECK(rt.wait(rt.submit(marker_task{})).ok());
+        }
+        const std::string text = log.text();
+        has(text, {"no progress for 0 s; it goes on", "block 0 of gate (submission 0:0)"});
+        CHECK(text.find("no progress") == text.rfind("no progress"));
+
+        c.stall_limit = 100ms;
+        engine rt(c);
+        CHECK(rt.wait(rt.submit(marker_task{})).ok());
+        std::this_thread::sleep_for(400ms); // idle
+        rt.pause();
+        const auto h = rt.submit(marker_task{});
+        std::this_thread::sleep_for(400ms); // paused, with something to do
+        rt.resume();
+        CHECK(rt.wait(h).ok());
+        c.batch = true;
+        engine batch(c);
+        const auto b = batch.submit(marker_task{});
+        std::this_thread::sleep_for(400ms);
+        batch.run_batch();
+        CHECK(batch.wait(b).ok());
+    });
+}
+
+namespace {
+
+/// The host device with an end that only a GPU has: running() says that the kernel died of an error.
+class mortal_backend final : public host::backend {
+public:
+    mortal_backend(std::unique_ptr<host::backend> inner, std::atomic<bool>& died) : inner_(std::move(inner)), died_(died) {}
+    std::string name() const override { return inner_->name(); }
+    bool is_cuda() const override { return inner_->is_cuda(); }
+    u32 workers() const override { return inner_->workers(); }
+    u32 control_blocks() const override { return inner_->control_blocks(); }
+    void* take_pinned(std::size_t bytes) override { return inner_->take_pinned(bytes); }
+    void* take_device(std::size_t bytes) override { return inner_->take_device(bytes); }
+    void write(void* to, const void* from, std::size_t bytes) override { inner_->write(to, from, bytes); }
+    void read(void* to, const void* from, std::size_t bytes) override { inner_->read(to, from, bytes); }
+    std::size_t near_bytes_max() const override { return inner_->near_bytes_max(); }
+    void prepare(std::size_t near_bytes) override { inner_->prepare(near_bytes); }
+    void launch(const host::host_arguments& arguments) override { inner_->launch(arguments); }
+    host::stream_port* streams() override { return inner_->streams(); }
+    bool running() override
+    {
+        if (died_) throw device_error("the megakernel ended with an error: an illegal memory access was encountered (cudaErrorIllegalAddress)");
+        return inner_->running();
+    }
+
+private:
+    std::unique_ptr<host::backend> inner_;
+    std::atomic<bool>& died_;
+};
+
+} // namespace
+
+TEST_CASE("a lost device: the exception names type, name, submission and block on every worker that held one", "[api][fault]")
+{
+    in_time(30, [] {
+        log_reader log;
+        gate g;
+        std::atomic<bool> died{false};
+        for (const u64 start : {u64{0}, (u64{1} << 27) - 2, (u64{1} << 32) - 2}) { // the recorder keeps 27 bits of a position
+            g.flag = 0;
+            died = false;
+            auto c = host_config();
+            c.host_workers = 4;
+            c.residency = 50ms; // threads of the host device end by themselves: nobody tells them to
+            host::beginning b;
+            b.position = start;
+            b.around = [&](std::unique_ptr<host::backend> inner) { return std::make_unique<mortal_backend>(std::move(inner), died); };
+            host::runtime_core core(c, detail::image_of<detail::platforms, gate_task, count_task, copy_task, fill_task, marker_task>(), b);
+            const auto submit = [&](u32 type, const void* task, const submit_options& o) {
+                task_handle h;
+                (void)core.submit(type, task, o, true, h);
+                return h;
+            };
+            const auto early = submit(4, nullptr, {});
+            CHECK(core.wait(early, deadline::max()).ok());
+            CHECK(early.position == start);
+            submit_options o;
+            o.order = ordering::no_access;
+            const gate_task waits = g.task();
+            submit(0, &waits, o);
+            o.blocks = 2;
+            o.name = "wide";
+            const auto wide = submit(0, &waits, o);
+            CHECK(wide.position == start + 2);
+            // Three blocks run, on three workers.
+            const auto running = [&] {
+                const std::string text = core.describe_workers();
+                return text.find("block 1 of gate 'wide'") != std::string::npos && text.find("1 of 4 worker(s)") != std::string::npos;
+            };
+            while (!running()) std::this_thread::sleep_for(1ms);
+            died = true;
+            const std::string text = lost([&] { (void)core.wait(wide, deadline::max()); });
+            const auto named = [&](u64 position) { return "(submission 0:" + std::to_string(position) + ")"; };
+            has(text, {"cudaErrorIllegalAddress", ("block 0 of gate " + named(start + 1)).c_str(), ("block 0 of gate 'wide' " + named(start + 2)).c_str(),
+                       ("block 1 of gate 'wide' " + named(start + 2)).c_str(), "1 of 4 worker(s) hold no unfinished task"});
+            CHECK(core.query(early).ok());
+            CHECK(lost([&] { submit(4, nullptr, {}); }) == text);
+            has(log.text(), {"cudaErrorIllegalAddress"});
+            g.open();
+        }
+    });
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) // which take such a request for a mistake of the program
+TEST_CASE("memory that this machine does not have is refused with the settings to lower, and a smaller runtime works", "[api][fault]")
+{
+    auto c = host_config();
+    c.memory_bytes = u64{1} << 56;
+    has(lost([&] { engine rt(c); }), {"found no room", "config::memory_bytes"});
+    engine rt(host_config());
+    CHECK(rt.wait(rt.submit(marker_task{})).ok());
+}
+#endif

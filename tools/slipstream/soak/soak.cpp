@@ -1,0 +1,182 @@
+#include "tools/slipstream/soak/soak.hpp"
+#include "tools/slipstream/soak/soak_run.hpp"
+#include "tools/slipstream/soak/stream_supply.hpp"
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+namespace slipstream::soak {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+double seconds_since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
+
+/// Which stream of which case comes at which place of the whole soak.
+class plan {
+public:
+    explicit plan(const soak_request& r) : r_(r), tasks_(r.stream_tasks ? r.stream_tasks : r.cuda ? 100'000 : 1500)
+    {
+        if (!r.style.empty()) style_ = soak_case::read("style=" + r.style).style;
+    }
+
+    struct place {
+        u32 number; ///< of the case
+        u32 stream; ///< of its streams
+    };
+    place at(u64 i) const
+    {
+        if (r_.only) return {static_cast<u32>(i / runs_of_one), static_cast<u32>(i % runs_of_one)};
+        if (!r_.style.empty()) return {static_cast<u32>(i / streams_of(style_)), static_cast<u32>(i % streams_of(style_))};
+        // The first style of a round is the bulk.
+        const u64 round = streams_of(0) + (styles - 1) * streams_of(1);
+        const u64 rest = i % round;
+        const u32 first = static_cast<u32>(i / round) * styles;
+        if (rest < streams_of(0)) return {first, static_cast<u32>(rest)};
+        return {first + 1 + static_cast<u32>((rest - streams_of(0)) / streams_of(1)), static_cast<u32>((rest - streams_of(0)) % streams_of(1))};
+    }
+    soak_case case_of(u32 number) const
+    {
+        if (r_.only) return *r_.only;
+        soak_case c = draw_case(r_.seed, number, tasks_);
+        if (!r_.style.empty()) c.style = style_;
+        if (r_.start) c.start = *r_.start;
+        c.hide = r_.hide;
+        if (c.hide) c.workers = std::max(c.workers, 4u); // one alone runs tasks one after another
+        return c;
+    }
+    soak_case stream_at(u64 i) const
+    {
+        const place p = at(i);
+        soak_case c = case_of(p.number);
+        if (!r_.only) c.seed += p.stream;
+        return c;
+    }
+    u32 tasks() const { return r_.only ? r_.only->tasks : tasks_; }
+
+private:
+    static constexpr u32 runs_of_one = 8; ///< on one engine
+    u32 streams_of(u32 style) const { return style == 0 ? (r_.cuda ? 200 : 4) : (r_.cuda ? 10 : 2); }
+
+    const soak_request& r_;
+    u32 tasks_;
+    u32 style_ = 0;
+};
+
+/// Ends the process when a stream takes longer than an engine that works ever does: nothing can be torn down then.
+class stall_guard {
+public:
+    explicit stall_guard(double seconds) : limit_(seconds), thread_([this] { watch(); }) {}
+    ~stall_guard()
+    {
+        over_ = true;
+        thread_.join();
+    }
+    void begins(const soak_case& c)
+    {
+        const std::lock_guard lock(mutex_);
+        text_ = c.text();
+        since_ = clock::now();
+    }
+
+private:
+    void watch()
+    {
+        while (!over_) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(100));
+            const std::lock_guard lock(mutex_);
+            if (text_.empty() || seconds_since(since_) < limit_) continue;
+            std::fprintf(stderr, "soak: no end within %.0f s; again: slipstream soak --case %s\n", limit_, text_.c_str());
+            std::fflush(nullptr);
+            std::_Exit(1);
+        }
+    }
+    double limit_;
+    std::mutex mutex_;
+    std::string text_;
+    clock::time_point since_;
+    std::atomic<bool> over_{false};
+    std::thread thread_;
+};
+
+u32 makers(const soak_request& r)
+{
+    const u32 cores = std::max(1u, std::thread::hardware_concurrency());
+    return r.cuda ? std::max(2u, cores > 7 ? cores - 5 : cores / 2) : 1;
+}
+
+} // namespace
+
+soak_result run_soak(const soak_request& request, const std::function<void(const case_record&, bool over)>& told)
+{
+    const plan streams(request);
+    const auto begin = clock::now();
+    const auto stall_limit = std::chrono::seconds(static_cast<long>(request.stall_seconds));
+    soak_result result;
+    stall_guard guard(3 * request.stall_seconds + 60); // beyond what the engine says itself
+    const auto run_fresh = [&](const soak_case& c) -> std::string {
+        guard.begins(c);
+        const soak_stream stream(c);
+        if (!stream.usable() || stream.kept() == 0) return {};
+        soak_engine engine(c, request.device, stall_limit, c.tasks);
+        return engine.run(stream);
+    };
+    std::string verdict;
+    soak_case failing;
+    bool lost = false;
+    {
+        stream_supply supply(makers(request), [&](u64 i) { return streams.stream_at(i); });
+        std::unique_ptr<soak_engine> engine;
+        u64 done = 0;
+        u64 launches_before = 0, pauses_before = 0;
+        for (u64 i = 0;; ++i) {
+            const bool enough = (request.tasks != 0 && done >= request.tasks) || (request.seconds > 0 && seconds_since(begin) >= request.seconds);
+            const plan::place at = streams.at(i);
+            const bool fresh = at.stream == 0 || result.cases.empty();
+            if (!result.cases.empty() && (fresh || enough)) told(result.cases.back(), true);
+            if (enough) break;
+            const std::unique_ptr<soak_stream> stream = supply.next();
+            failing = stream->origin();
+            guard.begins(failing);
+            const auto since = clock::now();
+            try {
+                if (fresh) {
+                    engine.reset();
+                    engine = std::make_unique<soak_engine>(streams.case_of(at.number), request.device, stall_limit, streams.tasks());
+                    result.cases.push_back({streams.case_of(at.number), at.number});
+                    launches_before = pauses_before = 0;
+                }
+                verdict = stream->usable() ? engine->run(*stream) : std::string();
+            } catch (const device_error& e) {
+                verdict = e.what();
+                lost = true;
+                break;
+            }
+            case_record& r = result.cases.back();
+            r.tasks += stream->kept();
+            r.streams += 1;
+            r.seconds += seconds_since(since);
+            r.launches += engine->launches() - launches_before;
+            r.pauses += engine->pauses() - pauses_before;
+            launches_before = engine->launches();
+            pauses_before = engine->pauses();
+            done += stream->kept();
+            told(r, false);
+            if (!verdict.empty()) break;
+        }
+    }
+    if (!verdict.empty()) {
+        soak_failure f{failing, verdict, false, {}};
+        if (!lost) {
+            const auto until = clock::now() + std::chrono::milliseconds(static_cast<long>(1000 * request.shrink_seconds));
+            const u32 attempts = request.hide ? 8 : 20; // what is hidden on purpose shows nearly always
+            for (u32 k = 0; k < 20 && !f.again && clock::now() < until; ++k) f.again = !run_fresh(failing).empty();
+            if (f.again) f.shrunk = shrink(failing, verdict, run_fresh, attempts, until);
+        }
+        result.failure = f;
+    }
+    result.seconds = seconds_since(begin);
+    return result;
+}
+
+} // namespace slipstream::soak

@@ -1,0 +1,56 @@
+// One case of a soak: an engine of some sizes and a stream of tasks, both drawn from numbers that its text names.
+#pragma once
+#include <chrono>
+#include <slipstream/abi/portable.hpp>
+#include <string>
+
+namespace slipstream::soak {
+
+/// What streams are made of: shares of 65536.
+struct stream_style {
+    const char* name;
+    u32 raw_log2_min, raw_log2_max; ///< cells that raw ranges and tiles are drawn from, 2^n
+    u32 length_max;                 ///< cells of a range
+    u32 join, tile, listed;         ///< of tasks; the others have two ranges
+    u32 handle;                     ///< of accesses, by registered handle
+    u32 after;                      ///< of tasks: name up to three earlier ones
+    u32 many;                       ///< likewise: up to 1024 accesses, or as many `after`
+    u32 whole;                      ///< likewise: whole memory
+    u32 blocks;                     ///< likewise: several blocks
+    u32 spin;                       ///< likewise: slow ones, a few of them very
+    u32 fail;                       ///< likewise
+};
+/// light, dense, tiles, handles, wide, failing, mixed.
+inline constexpr u32 styles = 7;
+const stream_style& style_of(u32 index);
+
+struct soak_case {
+    u64 seed = 1;      ///< of the stream; stream b of a case has seed + b
+    u32 style = 0;
+    u32 tasks = 2000;  ///< of the whole stream
+    u32 from = 0;      ///< tasks before this one are left out ...
+    u32 keep = ~0u;    ///< ... and those from from + keep on
+    u32 window = 256;
+    u32 ring = 1024;
+    u32 threads = 1;   ///< that submit, each with its ring
+    u32 per_sm = 1;    ///< workers on an SM
+    u32 workers = 2;   ///< of the host device
+    u32 residency_ms = 200;
+    u32 parks = 0;     ///< 1: pause() and resume() at random points
+    u32 staging = 1;
+    u64 start = 0;     ///< position of the first ring slot and of the first task
+    u32 hide = 0;      ///< 1, 2, 3: a task hides the access that a RAW, WAR, WAW needs
+
+    /// key=value,...: read() gives the same case again.
+    std::string text() const;
+    /// Throws config_error with the keys there are.
+    static soak_case read(const std::string& text);
+};
+
+/// Case `number` of the soak with this seed. tasks: of each of its streams.
+soak_case draw_case(u64 seed, u32 number, u32 tasks);
+
+/// "RAW", "WAR", "WAW" -> 1, 2, 3; anything else 0.
+u32 hazard_of(const std::string& name);
+
+} // namespace slipstream::soak

@@ -1,0 +1,50 @@
+// Runs streams of a case on an engine, and judges them.
+#pragma once
+#include "host/runtime_core.hpp"
+#include "tools/slipstream/soak/soak_stream.hpp"
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+
+namespace slipstream::soak {
+
+/// An engine of the case's sizes. The calling thread is the first of the submitting ones.
+class soak_engine {
+public:
+    /// device: as in config::device. stall_limit: an engine without progress for so long is given up (device_error).
+    /// tasks_max: of a stream.
+    soak_engine(const soak_case& c, const std::string& device, std::chrono::seconds stall_limit, u32 tasks_max);
+    ~soak_engine();
+
+    /// Empty when every cell, result and status is the sequential run's; else what is wrong first.
+    std::string run(const soak_stream& stream);
+
+    u64 launches() const { return core_->launches(); }
+    u64 pauses() const { return pauses_.load(std::memory_order_relaxed); }
+    std::string device_name() { return core_->device().name(); }
+
+private:
+    struct submitter {
+        u32 ring = 0;
+        u64 first = 0;
+    };
+    void submit_part(const soak_stream& stream, u32 thread);
+    task_handle handle_of(const soak_stream& stream, u32 task) const;
+    std::string judge_statuses(const soak_stream& stream);
+    task_handle submit(u32 type, const void* task, const submit_options& options);
+    u64* take(u64 words) { return static_cast<u64*>(core_->allocate(8 * words)); }
+
+    soak_case case_;
+    std::unique_ptr<host::runtime_core> core_;
+    u64 board_ = 0, cells_ = 0, results_ = 0, ops_ = 0;
+    u64 cells_held_ = 0, results_held_ = 0, ops_held_ = 0; ///< words there is room for
+    std::vector<data_handle> handles_;
+    std::vector<submitter> submitters_;
+    std::atomic<u32> ready_{0};
+    std::atomic<bool> over_{false};
+    std::atomic<u64> pauses_{0};
+    std::thread parker_;
+};
+
+} // namespace slipstream::soak
