@@ -17,7 +17,7 @@ void refused_or_parsed(Parse parse)
     try {
         parse();
     } catch (const cli::usage_error& e) {
-        claim(std::string_view(e.what()).find(';') != std::string_view::npos, "a refusal ends in a remedy");
+        claim(std::string_view(e.what()).find(": ") != std::string_view::npos, "a refusal says of what, and why");
     } catch (const config_error& e) {
         claim(*e.what() != '\0', "a refusal says why");
     }
