@@ -34,6 +34,7 @@ void arguments(std::string_view input)
         from = end + 1;
     }
     for (const std::string& line : lines) {
+        if (line.find('\0') != std::string::npos) continue; // a command line cannot hold it
         refused_or_parsed([&] {
             for (const cli::sweep_axis& axis : cli::parse_sweep(line)) {
                 double last = -1;
