@@ -13,6 +13,9 @@ template <class P>
 class ring_writer {
 public:
     ring_writer() = default;
+    /// Two copies would write the same slots: a ring has one writer.
+    ring_writer(ring_writer&&) = default;
+    ring_writer& operator=(ring_writer&&) = default;
     /// slots: a power of two. begin: position of the first slot.
     ring_writer(device::ring_slot<P>* ring, u32 slots, device::ring_page<P>* page, u64 begin = 0)
         : ring_(ring), slots_(slots), page_(page), position_(begin), consumed_seen_(begin)

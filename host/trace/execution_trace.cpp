@@ -61,7 +61,7 @@ public:
         visitor.element = [this](std::uint64_t index, json_value element) { node(index, element); };
         visitor.scalar = [this](std::string_view key, json_value v) {
             if (equals_ignoring_case(key, "schema") && v.type() == json_type::string)
-                trace_.schema = std::string(v.text().substr(0, 64));
+                trace_.schema = printable(v.text().substr(0, 64));
             if (equals_ignoring_case(key, "pid")) v.to_u64(trace_.process);
         };
         visitor.other = [&](std::string_view key) { is_kineto |= equals_ignoring_case(key, "traceEvents"); };
@@ -106,11 +106,11 @@ private:
         const json_value id = e.find("id");
         if (!id) fail("id", "missing");
         n.id = whole(id, "id", no_value);
-        if (n.id == no_value) fail("id", "negative");
+        if (n.id == no_value) fail("id", "negative or too large");
         place_ += " (id " + std::to_string(n.id) + ")";
         const json_value name = e.find("name");
         if (!name) fail("name", "missing");
-        n.name = trace_.names.id_of(text(name, "name").substr(0, limits_.name_bytes_max));
+        n.name = intern(trace_.names, text(name, "name"));
 
         // 1.0.1 keeps everything in the node; later schemas move most of it into a list of {name, type, value}.
         json_value rf = e.find("rf_id"), scope = e.find("scope"), tid = e.find("tid"), schema = e.find("op_schema");
@@ -268,10 +268,9 @@ private:
         }
         byte_access a;
         std::uint64_t end = 0;
-        constexpr std::uint64_t bytes_max = std::uint64_t{1} << 62;
         if (__builtin_add_overflow(t.offset, elements, &end) || __builtin_mul_overflow(end, t.itemsize, &a.hi) ||
-            __builtin_mul_overflow(t.offset, t.itemsize, &a.lo) || a.hi > bytes_max)
-            fail("inputs/outputs", "a tensor that does not fit in 64 bits");
+            __builtin_mul_overflow(t.offset, t.itemsize, &a.lo) || a.hi > tensor_end_max)
+            fail("inputs/outputs", "a tensor that does not fit in " + std::to_string(tensor_end_max) + " bytes");
         a.space = space_of(t);
         a.reads = reads;
         a.writes = writes;
@@ -286,11 +285,24 @@ private:
     // The observer keys storage ids on the data pointer and never retires them, so memory that the allocator reuses
     // keeps its id: one space per (device, id) shows reuse as WAR and WAW, as an address table would.
     std::uint32_t space_of(const tensor& t) {
-        const std::uint32_t device = devices_.id_of(t.device.substr(0, limits_.name_bytes_max));
+        const std::uint32_t device = intern(devices_, t.device);
         const auto [it, fresh] =
             space_ids_.try_emplace({t.storage, device}, static_cast<std::uint32_t>(trace_.spaces.size()));
-        if (fresh) trace_.spaces.push_back({t.storage, devices_.text(device), 0});
+        if (!fresh) return it->second;
+        if (trace_.spaces.size() >= limits_.spaces_max)
+            throw import_error(path_, place_, "more than " + std::to_string(limits_.spaces_max) + " storages",
+                               "record fewer steps");
+        trace_.spaces.push_back({t.storage, devices_.text(device), 0});
         return it->second;
+    }
+
+    std::uint32_t intern(string_table& table, std::string_view text) const {
+        const std::uint32_t id = table.id_of(text.substr(0, limits_.name_bytes_max));
+        if (trace_.names.bytes() + devices_.bytes() > limits_.names_bytes_max)
+            throw import_error(path_, place_,
+                               "more than " + std::to_string(limits_.names_bytes_max) + " bytes of different names",
+                               "record fewer steps");
+        return id;
     }
 
     void merge_accesses(execution_trace::node& n) {

@@ -13,12 +13,8 @@
 
 namespace slipstream::trace {
 
-namespace {
-constexpr unsigned buffer_bytes = 64 * 1024;
-}
-
 gz_stream::gz_stream(std::string path, const import_limits& limits, std::string remedy)
-    : path_(std::move(path)), remedy_(std::move(remedy)), limits_(limits), buffer_(new char[buffer_bytes]) {
+    : path_(std::move(path)), remedy_(std::move(remedy)), limits_(limits), buffer_(new char[limits.read_bytes]) {
     namespace fs = std::filesystem;
     std::error_code error;
     const fs::file_status status = fs::status(path_, error);
@@ -35,7 +31,7 @@ gz_stream::gz_stream(std::string path, const import_limits& limits, std::string 
     if (file_ == nullptr)
         throw import_error(path_, "open", errno != 0 ? std::strerror(errno) : "cannot be opened",
                            "check that the file is readable");
-    gzbuffer(file_, buffer_bytes);
+    gzbuffer(file_, limits_.read_bytes);
     next_ = end_ = buffer_.get();
     try {
         if (Peek() == '\0') throw import_error(path_, "byte 0", "the file is empty", remedy_);
@@ -59,7 +55,7 @@ char gz_stream::refill_and_peek() {
         fail("larger than " + std::to_string(limits_.file_bytes_max) + " bytes after decompression");
     if (bytes_before_buffer_ - marked_ > limits_.token_bytes_max)
         fail("one token is longer than " + std::to_string(limits_.token_bytes_max) + " bytes");
-    const int got = gzread(file_, buffer_.get(), buffer_bytes);
+    const int got = gzread(file_, buffer_.get(), limits_.read_bytes);
     int code = Z_OK;
     const char* message = gzerror(file_, &code);
     if (got < 0 || (code != Z_OK && code != Z_STREAM_END)) {

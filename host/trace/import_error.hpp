@@ -7,6 +7,16 @@
 
 namespace slipstream::trace {
 
+// Text of a file in a line for people: a control character would break the line, or steer the terminal.
+inline std::string printable(std::string_view text) {
+    std::string out(text);
+    for (char& c : out) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte < 0x20 || byte == 0x7f) c = '?';
+    }
+    return out;
+}
+
 // what() is "FILE: PLACE: WHAT; REMEDY", without a line break whatever the file contained, so that a command line tool
 // can print it as it is and exit with its bad-input code.
 class import_error : public std::runtime_error {
@@ -16,12 +26,8 @@ public:
 
 private:
     static void append_printable(std::string& line, std::string_view text, std::size_t bytes_max) {
-        const bool cut = text.size() > bytes_max;
-        for (const char c : text.substr(0, bytes_max)) {
-            const auto byte = static_cast<unsigned char>(c);
-            line.push_back(byte < 0x20 || byte == 0x7f ? '?' : c);
-        }
-        if (cut) line += "...";
+        line += printable(text.substr(0, bytes_max));
+        if (text.size() > bytes_max) line += "...";
     }
 
     static std::string one_line(std::string_view file, std::string_view place, std::string_view what,

@@ -98,7 +98,7 @@ public:
             n.real = static_cast<double>(u);
         } else if (const auto s = std::from_chars(text, end, i); s.ec == std::errc() && s.ptr == end) {
             n.type = json_type::integer;
-            n.negative = true;
+            n.negative = i < 0;  // "-0" is zero
             n.bits = static_cast<std::uint64_t>(i);
             n.real = static_cast<double>(i);
         } else {
@@ -199,6 +199,8 @@ private:
     }
 
     void begin_array() {
+        // Readers of JSON disagree on which of two equal keys counts.
+        if (found_) fail("a second `" + std::string(array_key_) + "` array");
         found_ = true;
         array_depth_ = depth_ + 1;
     }

@@ -73,7 +73,7 @@ struct json_visitor {
 
 // Reads `path` (plain or gzip) once. `array_key` is the root member whose elements are wanted; a root that is itself
 // an array counts as that array when `root_array` is set. Returns whether the array was there at all. Throws
-// import_error for everything that is not well-formed JSON within the limits.
+// import_error for everything that is not well-formed JSON within the limits, and for a second such array.
 bool for_each_element(const std::string& path, std::string_view array_key, bool root_array,
                       const import_limits& limits, const std::string& remedy, const json_visitor& visitor);
 

@@ -74,6 +74,8 @@ private:
         return us;
     }
 
+    static std::string seconds(double us) { return std::to_string(static_cast<std::uint64_t>(us / 1e6)); }
+
     // Early files write some ids as strings. Absent or negative means unknown.
     std::uint64_t id(json_value object, std::string_view key) const {
         const json_value v = object.find(key);
@@ -124,23 +126,30 @@ private:
         return true;
     }
 
-    std::string_view cut(std::string_view name) const { return name.substr(0, limits_.name_bytes_max); }
+    std::uint32_t intern(string_table& table, std::string_view text) const {
+        const std::uint32_t id = table.id_of(text.substr(0, limits_.name_bytes_max));
+        if (log_.names.bytes() + log_.threads.bytes() > limits_.names_bytes_max)
+            throw import_error(path_, "event " + std::to_string(index_),
+                               "more than " + std::to_string(limits_.names_bytes_max) + " bytes of different names",
+                               "record fewer steps");
+        return id;
+    }
 
     std::uint32_t name_of(json_value e) {
         const json_value v = e.find("name");
         if (!v) fail("name", "missing");
         if (v.type() != json_type::string) fail("name", "wrong type: expected a string");
-        return log_.names.id_of(cut(v.text()));
+        return intern(log_.names, v.text());
     }
 
     // Thread ids are numbers today and strings in old files: compare them as text.
     std::uint32_t thread_of(json_value e) {
         const json_value v = e.find("tid");
         if (!v) fail("tid", "missing");
-        if (v.type() == json_type::string) return log_.threads.id_of(cut(v.text()));
+        if (v.type() == json_type::string) return intern(log_.threads, v.text());
         std::int64_t i = 0;
         if (!v.to_i64(i)) fail("tid", "wrong type: expected a number or a string");
-        return log_.threads.id_of(std::to_string(i));
+        return intern(log_.threads, std::to_string(i));
     }
 
     void count_record() {
@@ -185,6 +194,8 @@ private:
         g.name = name_of(e);
         g.start_us = micros(e, "ts", true);
         g.duration_us = micros(e, "dur", false);
+        if (g.duration_us > limits_.task_us_max)
+            fail("dur", "out of range: a GPU task of more than " + seconds(limits_.task_us_max) + " s");
         g.correlation = id(args, "correlation");
         g.external = id(args, "external id");
         constexpr std::uint64_t u32_max = UINT32_MAX;
@@ -198,7 +209,7 @@ private:
         extent(args, "block", g.block, {1024, 1024, 1024});
         if (std::uint64_t{g.block[0]} * g.block[1] * g.block[2] > 1024)
             fail("block", "out of range: CUDA allows 1024 threads in a block");
-        g.bytes = whole(args, "bytes", std::uint64_t{1} << 62, no_id);
+        g.bytes = whole(args, "bytes", task_bytes_max, no_id);
         g.has_bytes = g.bytes != no_id;
         if (!g.has_bytes) g.bytes = 0;
         log_.gpu_events.push_back(g);

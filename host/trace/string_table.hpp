@@ -14,6 +14,7 @@ public:
     std::uint32_t id_of(std::string_view text) {
         if (const auto it = ids_.find(text); it != ids_.end()) return it->second;
         const auto id = static_cast<std::uint32_t>(texts_.size());
+        bytes_ += text.size();
         texts_.emplace_back(text);  // a deque never moves its elements, so the keys below stay valid
         ids_.emplace(texts_.back(), id);
         return id;
@@ -27,10 +28,12 @@ public:
     }
     const std::string& text(std::uint32_t id) const { return texts_[id]; }
     std::uint32_t size() const { return static_cast<std::uint32_t>(texts_.size()); }
+    std::uint64_t bytes() const { return bytes_; }  // of all texts
 
 private:
     std::deque<std::string> texts_;
     std::unordered_map<std::string_view, std::uint32_t> ids_;
+    std::uint64_t bytes_ = 0;
 };
 
 }  // namespace slipstream::trace

@@ -187,7 +187,8 @@ void set_accesses(recorded_task& task, const execution_trace& et, const executio
     task.accesses_known = true;
     if (task.bytes_known) return;
     for (const byte_access& a : task.accesses)
-        task.moved_bytes += (a.hi - a.lo) * (std::uint64_t{a.reads} + std::uint64_t{a.writes});
+        task.moved_bytes = std::min(
+            task.moved_bytes + (a.hi - a.lo) * (std::uint64_t{a.reads} + std::uint64_t{a.writes}), task_bytes_max);
 }
 
 // The nearest node from `n` outwards that touches device memory: a launch below an operator without tensors (a

@@ -4,6 +4,7 @@
 // the runtime derives the access from the member, the body gets the pointer from it.
 #pragma once
 #include <slipstream/abi/message.hpp>
+#include <span>
 #include <type_traits>
 
 namespace slipstream {
@@ -23,6 +24,21 @@ struct data_handle {
 namespace detail {
 
 struct access_tag {};
+
+/// The requirements on what an access member points at, each with its own message.
+template <class T, access_mode Mode>
+constexpr bool check_elements()
+{
+    static_assert(std::is_object_v<T>, "in, out and inout take the type of an element, as in in<float>: no void, no reference");
+    static_assert(std::is_trivially_copyable_v<T>, "elements are bytes to the device: they must be trivially copyable");
+    static_assert(Mode == access_mode::read || !std::is_const_v<T>, "what is written is not const: use in<T> for what a body only reads");
+    return true;
+}
+
+/// Does what `Range` refers to live on when the expression that made it ends? A task runs later. Buffers say so in runtime.hpp.
+template <class Range>
+inline constexpr bool outlives_expression = std::is_lvalue_reference_v<Range> || std::ranges::enable_borrowed_range<std::remove_cvref_t<Range>>
+                                            || std::is_base_of_v<access_tag, std::remove_cvref_t<Range>>;
 
 // Word a: address (57 bits). Word b: bytes (40 bits), handle index + 1 (24 bits), 0 = raw range.
 struct packed_range {
@@ -44,6 +60,8 @@ SLIPSTREAM_BOTH packed_range pack(u64 address, u64 bytes, u32 handle_plus_one = 
 /// A contiguous array of T a task uses with the given mode. LAYOUT: 16 bytes, see detail::packed_range.
 template <class T, access_mode Mode>
 class array_access : detail::access_tag {
+    static_assert(detail::check_elements<T, Mode>());
+
 public:
     static constexpr access_mode mode = Mode;
     static constexpr bool is_rect = false;
@@ -65,6 +83,7 @@ public:
     template <class Range, class = std::enable_if_t<std::is_convertible_v<decltype(std::declval<Range&>().data()), pointer>>>
     array_access(Range&& range) : array_access(range.data(), range.size())
     {
+        static_assert(detail::outlives_expression<Range>, "a temporary container is gone when the task runs: give it a name that lives until the task is retired");
     }
 
     SLIPSTREAM_BOTH pointer data() const { return reinterpret_cast<pointer>(packed_.address); }
@@ -85,6 +104,8 @@ private:
 /// handle, rows (low 32 bits) and pitch.
 template <class T, access_mode Mode>
 class tile_access : detail::access_tag {
+    static_assert(detail::check_elements<T, Mode>());
+
 public:
     static constexpr access_mode mode = Mode;
     static constexpr bool is_rect = true;

@@ -51,9 +51,19 @@ struct kernel_image {
 namespace detail {
 
 template <class T>
+constexpr void check_body()
+{
+    constexpr bool has_body = requires(const T& task, host_block& block) { task(block); };
+    static_assert(has_body, "a task has a body: template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const. It is const because each block "
+                            "gets a copy of the struct: what a body writes there, nobody sees");
+}
+
+template <class T>
 void run_on_host(const void* task, host_block& block)
 {
-    if constexpr (std::is_empty_v<T>) {
+    check_body<T>();
+    if constexpr (!requires(const T& t) { t(block); }) {
+    } else if constexpr (std::is_empty_v<T>) {
         T{}(block);
     } else {
         T copy;

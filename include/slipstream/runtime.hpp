@@ -144,6 +144,8 @@ kernel_image image_of()
 /// A contiguous array in device memory, taken from the runtime's pool. Movable, not copyable.
 template <class T>
 class buffer {
+    static_assert(std::is_trivially_copyable_v<T> && !std::is_const_v<T>, "a buffer holds bytes for the device: elements are trivially copyable and not const");
+
 public:
     buffer(runtime_base& runtime, u64 count)
         : runtime_(&runtime), data_(static_cast<T*>(runtime.allocate(count * sizeof(T)))), count_(count)
@@ -174,6 +176,13 @@ private:
     T* data_;
     u64 count_;
 };
+
+} // namespace slipstream
+
+/// A buffer may be gone before the task runs: its memory is given back behind the tasks that were submitted before.
+template <class T> inline constexpr bool std::ranges::enable_borrowed_range<slipstream::buffer<T>> = true;
+
+namespace slipstream {
 
 /// A runtime for a compile-time list of task types; copy, fill and marker come with it.
 template <class Platforms, class... Tasks>

@@ -173,3 +173,23 @@ TEST_CASE("a trace without tasks is refused, and a paced one without times", "[r
     CHECK_THROWS_AS(arrivals_of(timeless, engines::arrival_mode::paced), config_error);
     CHECK(arrivals_of(timeless, engines::arrival_mode::preloaded).at_us.empty());
 }
+
+TEST_CASE("a paced replay that would wait for years is refused", "[replay]")
+{
+    trace::recorded_trace recorded = made_up(1, 4);
+    recorded.durations_known = true;
+    for (trace::recorded_task& t : recorded.tasks) t.submit_us = 0;
+    recorded.tasks.back().submit_us = 1e17;
+    std::string said;
+    try {
+        arrivals_of(recorded, engines::arrival_mode::paced);
+    } catch (const config_error& e) {
+        said = e.what();
+    }
+    INFO(said);
+    CHECK(said.find("over 100000000000 s") != std::string::npos);
+    CHECK(said.find("replay back-to-back") != std::string::npos);
+    CHECK(arrivals_of(recorded, engines::arrival_mode::back_to_back).at_us.empty());
+    recorded.tasks.back().submit_us = 599e6;
+    CHECK(arrivals_of(recorded, engines::arrival_mode::paced).at_us.back() == 599e6);
+}

@@ -103,6 +103,7 @@ TEST_CASE("a field of the wrong type or out of range is refused with its event",
     fails("\"ts\":100,", "", "event 6, field ts: missing");
     fails("\"ts\":100,", "\"ts\":1e300,", "field ts");
     fails("\"dur\":8.25", "\"dur\":-3", "field dur: negative");
+    fails("\"dur\":8.25", "\"dur\":1e12", "field dur: out of range: a GPU task of more than 600 s");
     fails("\"dur\":8.25", "\"dur\":NaN", "field dur: not a usable time");
     fails("\"dur\":8.25", "\"dur\":Infinity", "field dur: not a usable time");
     fails("\"dur\":8.25", "\"dur\":null", "field dur: wrong type");
@@ -119,6 +120,7 @@ TEST_CASE("a field of the wrong type or out of range is refused with its event",
     fails("\"cat\":\"kernel\"", "\"cat\":3", "field cat: wrong type");
     fails("\"bytes\":256", "\"bytes\":-256", "field bytes");
     fails("\"bytes\":256", "\"bytes\":36893488147419103232", "field bytes");
+    fails("\"bytes\":256", "\"bytes\":8796093022209", "field bytes: out of range: larger than 8796093022208");
     fails("\"shared memory\":64", "\"shared memory\":64.5", "field shared memory");
     kineto_fails(dir.write("k.json", R"({"traceEvents": [17]})"), "event 0: wrong type");
     kineto_fails(dir.write("k.json", R"({"traceEvents": {}})"), "no `traceEvents` array");
@@ -139,10 +141,66 @@ TEST_CASE("a broken execution trace is refused with its node", "[trace]") {
     fails("[[20,50,0,64,4,\"cuda:0\"]]", "{\"values\":17}", "field inputs: wrong type");
     fails("[20,50,0,64,4,\"cuda:0\"]", "[20,50,-1,64,4,\"cuda:0\"]", "negative field");
     fails("[20,50,0,64,4,\"cuda:0\"]", "[20,50,0,18446744073709551615,4,\"cuda:0\"]", "does not fit");
+    fails("[20,50,0,64,4,\"cuda:0\"]", "[20,50,140737488355328,64,4,\"cuda:0\"]", "node 1 (id 4), field inputs/outputs: a tensor that does not fit");
+    fails("\"id\":5", "\"id\":18446744073709551615", "node 2, field id: negative or too large");
     fails("\"op_schema\":\"aten::relu(Tensor self) -> Tensor\"", "\"op_schema\":3", "field op_schema: wrong type");
     et_fails(dir.write("e.json", "{\"nodes\": []}"), "empty");
     et_fails(dir.write("e.json", "{\"nodes\": [3]}"), "node 0: wrong type");
     et_fails(dir.write("e.json", "{\"schema\": \"1.0.1\"}"), "no `nodes` array");
+}
+
+TEST_CASE("a second array of events or nodes is refused", "[trace]") {
+    // Whose events count would be up to the reader: the first array's, the last one's, or both.
+    const temp_dir dir;
+    kineto_fails(dir.write("k.json", replaced(kineto_text, "\"deviceProperties\"", "\"traceEvents\":[],\"deviceProperties\"")),
+                 "element 0: a second `traceEvents` array");
+    et_fails(dir.write("e.json", replaced(et_text, "\"pid\": 7", "\"NODES\": []")), "a second `nodes` array");
+}
+
+TEST_CASE("minus zero is zero, as an id and as a count", "[trace]") {
+    const temp_dir dir;
+    const recorded_trace trace =
+        import_kineto(dir.write("k.json", replaced(kineto_text, "\"device\":0,\"stream\":22", "\"device\":-0,\"stream\":-0")));
+    CHECK(trace.tasks.back().stream == 0);
+    CHECK(trace.tasks.back().device == 0);
+    const std::string text = replaced(kineto_text, "\"correlation\":103,\"bytes\"", "\"correlation\":-0,\"bytes\"");
+    CHECK_FALSE(import_kineto(dir.write("k.json", text)).tasks.empty());
+}
+
+TEST_CASE("bytes that many ranges move together stay within 64 bits", "[trace]") {
+    const temp_dir dir;
+    std::string inputs;
+    for (int i = 0; i < 64; ++i) inputs += (i ? "," : "") + std::string("[20,") + std::to_string(100 + i) + ",0,70368744177664,8,\"cuda:0\"]";
+    const std::string text = replaced(et_text, "\"inputs\":[[20,50,0,64,4,\"cuda:0\"]]", "\"inputs\":[" + inputs + "]");
+    const recorded_trace trace = import_execution_trace(dir.write("e.json", text));
+    CHECK(trace.tasks[0].accesses.size() == 65);
+    CHECK(trace.tasks[0].moved_bytes == task_bytes_max);
+}
+
+TEST_CASE("what a file says does not depend on how much of it is read at a time", "[trace]") {
+    const temp_dir dir;
+    const std::string kineto = dir.write_gz("k.json.gz", kineto_text), et = dir.write("e.json", et_text);
+    const recorded_trace whole = import_kineto_with_et(kineto, et);
+    for (const std::uint32_t bytes : {8u, 9u, 31u, 64u, 1000u}) {
+        import_limits l;
+        l.read_bytes = bytes;
+        const recorded_trace pieces = import_kineto_with_et(kineto, et, l);
+        REQUIRE(pieces.tasks.size() == whole.tasks.size());
+        for (std::size_t i = 0; i < whole.tasks.size(); ++i) {
+            CHECK(pieces.tasks[i].name == whole.tasks[i].name);
+            CHECK(pieces.tasks[i].start_us == whole.tasks[i].start_us);
+            CHECK(pieces.tasks[i].accesses == whole.tasks[i].accesses);
+        }
+        CHECK(has(error_of([&] { import_kineto(dir.write("cut.json", kineto_text.substr(0, 700)), l); }), "truncated JSON"));
+    }
+}
+
+TEST_CASE("text of the file that is printed holds no control characters", "[trace]") {
+    const temp_dir dir;
+    const recorded_trace trace =
+        import_execution_trace(dir.write("e.json", replaced(et_text, "\"1.0.1\"", "\"\\u001b[31m\\n\"")));
+    REQUIRE(trace.notes.size() == 2);
+    CHECK(has(trace.notes[1], "(schema ?[31m?)"));
 }
 
 TEST_CASE("parent links in a circle do not hang the import", "[trace]") {
@@ -199,6 +257,21 @@ TEST_CASE("every bound of the import is enforced", "[trace]") {
     l = {};
     l.order_edges_max = 1;
     CHECK(has(kineto_error(l), "more than 1 stream-order edges"));
+    l = {};
+    l.spaces_max = 2;
+    CHECK(has(pair_error(l), "node 3 (id 6): more than 2 storages"));
+    l = {};
+    l.names_bytes_max = 30;
+    CHECK(has(kineto_error(l), "event 7: more than 30 bytes of different names"));
+    CHECK(has(error_of([&] { import_execution_trace(et, l); }), "node 0 (id 2): more than 30 bytes of different names"));
+    l.names_bytes_max = 75; // the names fit, the device behind them does not
+    CHECK(has(error_of([&] { import_execution_trace(et, l); }), "more than 75 bytes of different names"));
+    l = {};
+    l.depth_max = 3;
+    CHECK(has(kineto_error(l), "nested deeper than 3 levels"));
+    l = {};
+    l.task_us_max = 8;
+    CHECK(has(kineto_error(l), "event 6, field dur: out of range"));
     l = {};
     l.token_bytes_max = 1 << 17;
     const std::string long_text = dir.write("long.json", replaced(kineto_text, "Record Window End", std::string(1 << 20, 'x')));

@@ -12,6 +12,7 @@ from plotting.comparison_json import ALTERNATIVE, BASELINE, OWN, STATIC  # noqa:
 
 matplotlib.rcParams.update({
     "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"], "font.size": 9,
+    "text.parse_math": False,           # a title is no formula
     "svg.fonttype": "none",             # text stays text: small files, searchable
     "svg.hashsalt": "slipstream",       # the same data give the same file
     "hatch.linewidth": 0.6, "axes.spines.top": False, "axes.spines.right": False,

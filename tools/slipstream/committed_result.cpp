@@ -1,4 +1,5 @@
 #include "tools/slipstream/committed_result.hpp"
+#include "host/trace/import_error.hpp"
 #include "tools/slipstream/json_report.hpp"
 #include <filesystem>
 #include <fstream>
@@ -9,13 +10,14 @@
 namespace slipstream::cli {
 namespace {
 
-constexpr std::uintmax_t report_bytes_max = 16u << 20;
+// A report of thousands of runs; its tree takes a multiple of that.
+constexpr std::uintmax_t report_bytes_max = 4u << 20;
 
 std::string text_of(const rapidjson::Value& object, const char* key)
 {
     const auto it = object.FindMember(key);
-    return it != object.MemberEnd() && it->value.IsString() ? std::string(it->value.GetString(), it->value.GetStringLength())
-                                                            : std::string();
+    if (it == object.MemberEnd() || !it->value.IsString()) return {};
+    return trace::printable(std::string_view(it->value.GetString(), it->value.GetStringLength()).substr(0, 256));
 }
 
 double number_of(const rapidjson::Value& object, const char* key)
@@ -41,23 +43,34 @@ std::optional<committed_result> find_committed_result(const std::string& trace_p
     std::error_code missing;
     const auto bytes = std::filesystem::file_size(path, missing);
     if (missing) return {};
-    const auto ignore = [&](const char* why) {
-        spdlog::warn("{}: {}; ignored", path.string(), why);
-        return std::optional<committed_result>();
-    };
-    if (bytes > report_bytes_max) return ignore("too large for a report of this tool");
-    std::ifstream in(path, std::ios::binary);
-    const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    const char* why = "too large for a report of this tool";
+    if (bytes <= report_bytes_max) {
+        std::ifstream in(path, std::ios::binary);
+        const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+        if (auto out = parse_committed_result(text, path.string(), why)) return out;
+    }
+    spdlog::warn("{}: {}; ignored", path.string(), why);
+    return {};
+}
+
+std::optional<committed_result> parse_committed_result(std::string_view text, const std::string& path, const char*& why)
+{
     rapidjson::Document json;
+    // Iterative: nesting costs heap, which the size of the text bounds, and no stack.
     json.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
-    if (json.HasParseError() || !json.IsObject()) return ignore("not well-formed JSON");
+    if (json.HasParseError() || !json.IsObject()) {
+        why = "not well-formed JSON";
+        return {};
+    }
     const auto environment = json.FindMember("environment");
     const auto runs = json.FindMember("runs");
-    if (environment == json.MemberEnd() || !environment->value.IsObject() || runs == json.MemberEnd() || !runs->value.IsArray())
-        return ignore("not a report of this tool");
+    if (environment == json.MemberEnd() || !environment->value.IsObject() || runs == json.MemberEnd() || !runs->value.IsArray()) {
+        why = "not a report of this tool";
+        return {};
+    }
 
     committed_result out;
-    out.path = path.string();
+    out.path = path;
     out.device = text_of(environment->value, "device");
     out.gpu = text_of(environment->value, "gpu");
     out.driver = text_of(environment->value, "driver");

@@ -22,6 +22,7 @@ constexpr u32 assumed_blocks_max = 128;
 constexpr u32 iterations_on_host = 64;
 constexpr std::size_t name_bytes_max = 80;    // demangled kernel names go on for pages
 constexpr std::size_t classes_max = 400;      // about ten launches of up to 16 bodies each: seconds
+constexpr double paced_us_max = 600e6;
 // How long block 0 of the held task takes in a run with a broken edge: longer than all that lies between. About 2 ns each.
 constexpr u32 hold_cuda = 20'000'000;
 constexpr u32 hold_host = 60'000'000;
@@ -325,6 +326,11 @@ engines::arrivals arrivals_of(const trace::recorded_trace& recorded, engines::ar
     if (!recorded.durations_known)
         throw config_error("paced replay needs recorded times: an execution trace alone has none, give the Kineto trace of the same run");
     for (const trace::recorded_task& t : recorded.tasks) out.at_us.push_back(t.submit_us - recorded.tasks.front().submit_us);
+    // Each engine waits through all of it in each run.
+    if (!out.at_us.empty() && out.at_us.back() > paced_us_max)
+        throw config_error("paced replay: the tasks arrive over " + std::to_string(static_cast<u64>(out.at_us.back() / 1e6))
+                           + " s, and at most " + std::to_string(static_cast<u64>(paced_us_max / 1e6))
+                           + " are waited through; record fewer steps, or replay back-to-back");
     return out;
 }
 
