@@ -10,10 +10,11 @@
 // message longer than its ring streams through it. The decoded task is never copied again: accesses go into the pool, the rebuilt
 // task struct into the slot's record.
 //
-// COST    counted in sm_90a code, all lanes together: 340 instructions give a batch of up to 32 plain messages their places (6
-//         ballots), 110 describe them, 50 and 200 store a chunk of scalars and each handle of a chunk (its L2 load flies while the
-//         one before is stored). Beside it 400 a look and poll, 60 for whatever slots came back. No loop over messages where all
-//         take one ring slot. On the bus: a slot once, and what looks find empty: 128 B a ring while idle; of the busy ring no more
+// Accesses stay as they came, for admission to resolve, unless it has more than a batch to go already (entry_resolver.hpp).
+//
+// COST    in cycles of a batch of 31 one-slot messages with four handles (H200, a build with clock reads in these places): places for all of them 1200,
+//         describing them 650, scalars and accesses as they came 3600 (9300 where it resolves the handles itself), a look and poll 2600,
+//         whatever slots came back 1700, the fence 250. No loop over messages where all take one ring slot. On the bus: a slot once, and what looks find empty: 128 B a ring while idle; of the busy ring no more
 //         than twice what came last.
 // KEPT    s.kept is staged_slots + ahead_slots_max ring slots long. A look is staged behind the first staged_slots; what was left
 //         of the looks before, fewer slots than a message may have, moves right before it: a message lies in one piece.

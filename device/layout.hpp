@@ -14,7 +14,7 @@
 //   host_page.failures    notifier -> host, system             host_page.failures_read   host (under a lock) -> notifier, system
 //   stream_joins          a stream's callback -> ingest, system
 //   bus[k]                the role that counts it, once, when it ends -> host, after the kernel   picks[w]   worker w, likewise
-//   record (args)         ingest -> worker, device             record.next_block   ingest resets; workers draw
+//   record (args)         ingest and admission -> worker, device   record.next_block   ingest resets; workers draw
 //   record.status         worker -> scheduler, device          mailbox[w]          scheduler -> worker w, device
 //   record.finished       workers add -> workers that wait, device; the linker resets it when nobody can be waiting
 //   record.failed_by      a worker -> workers that wait, device; likewise
@@ -28,12 +28,12 @@
 //
 // Fast-memory budget, by control_state::measure (4 rings, 131 workers, 5 task types): G = W/32 groups; successors 4 W G, pool
 // books 12 a block of four accesses, what staged tasks wait for 60 W, access index 64 W (at most 32 K; half, quarter or none of it where the rest needs the
-// room), ring slots in hand 4.6 K, bus counts 88, the rest about 84 W.
+// room), admission's batch 9 K and its rows of predecessors 8 W, ring slots in hand 4.6 K, bus counts 88, the rest about 84 W.
 // Accesses: 64 a block, as many blocks as find room in the 224 K of an SM; the others lie in device memory (sizes::pool_near_blocks).
 //   W                 32      64      256     512     1024
-//   near, bytes       33 K    41 K    91 K    173 K   208 K and its successors in device memory (128 K), index halved
+//   near, bytes       43 K    50 K    102 K   184 K   213 K and its successors in device memory (128 K), a quarter of the index
 //   pool blocks       1336    1368    1560    1816    2328
-//   of these near     all     all     all     840     280
+//   of these near     all     all     all     624     160
 #pragma once
 #include "device/queue.hpp"
 #include <slipstream/abi/access_entry.hpp>
