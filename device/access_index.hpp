@@ -8,7 +8,7 @@
 //         raw ranges are live, or ranges of many lengths, or probes_max buckets in a row are full, the index cannot tell and admission compares with
 //         everything. What comes then is only counted, too: a program that the index is no use for pays next to nothing for it.
 // COST    of a lookup: for each cell a hash (ten instructions) and 32 bytes loaded, twice that of a write; for each hit the access itself.
-// OWNERS  admission: any team that clears an access's live bit takes it out; only the leading team enters any.
+// OWNERS  admission's crew, while it carries out an order: who clears an access's live bit takes it out, by add and claim where teams meet.
 #pragma once
 #include "device/layout.hpp"
 
