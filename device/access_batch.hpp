@@ -104,9 +104,7 @@ public:
         if (s_.batch_spans[0] >> 16 == 0) begin_rows(team, number, teams, batch);
         if (team.leader()) s_.batch_dead[number] = 0;
         sync();
-        // The index tells of one kind at a time: two kinds meet only where everything is compared with everything.
-        const bool found = batch.grids != nothing_found && index_.can_find(grid == by_begin, batch.grids);
-        look(team, number, batch, found, mine);
+        look(team, number, batch, mine);
         sync();
         clear_cells(team, mine);
         if (s_.batch_marks[scans_due] != 0) {
@@ -420,9 +418,11 @@ private:
         s_.batch_marks[some_covered] = 1; // any lane: they all write the same
     }
 
-    /// Step 2. `found`: the index may tell of these accesses.
-    SLIPSTREAM_BOTH void look(team_type& team, u32 number, const extent& batch, bool found, access_lanes& mine) const
+    /// Step 2. The index tells of a kind while none of the other is live: a handle and a raw range may share bytes.
+    SLIPSTREAM_BOTH void look(team_type& team, u32 number, const extent& batch, access_lanes& mine) const
     {
+        const bool handles_found = batch.grids != nothing_found && index_.can_find(true, batch.grids);
+        const bool ranges_found = batch.grids != nothing_found && index_.can_find(false, batch.grids);
         lane_values waiting;
         const u32 unknown = team.mask32([&](u32 k) {
             waiting.at(0, k) = 0;
@@ -443,7 +443,7 @@ private:
             SLIPSTREAM_ONE_COPY
             for (before &= low_bits(task); before != 0; before &= ~(1u << highest_bit(before)))
                 if (meet(team, e, mine.numbers.at(0, k), highest_bit(before), wait)) return false;
-            if (!found || access_index<P>::class_of(e) == index_other) return true;
+            if (!(e.registered() ? handles_found : ranges_found) || access_index<P>::class_of(e) == index_other) return true;
             return !index_.find(e, batch.grids, [&](const table_entry& old, u32 at) {
                 const u32 owner = pool_tag{P::get(s_.pool_tags[at / pool_block_entries])}.slot();
                 if (owner != s_.batch_slots[task]) wait(owner); // else it has more blocks than a batch

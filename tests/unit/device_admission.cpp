@@ -453,7 +453,7 @@ TEST_CASE("random tasks complete in any order, admission lagging or not: no conf
         const u64 space = 40 + below(400);
         const auto draw_entry = [&] {
             const auto mode = static_cast<access_mode>(1 + below(3));
-            if (drawn == handles || (drawn == ranges_and_handles && next_id / 100 % 3 == 0)) {
+            if (drawn == handles || (drawn == ranges_and_handles && (next_id / 100 % 3 == 0 || (next_id / 100 % 3 == 1 && below(2) == 0)))) {
                 const u64 h = below(space / 4); // the even ones are tiles
                 return hand_made_engine::registered(h % 2 == 0 ? tile_of(mode, 64 * h, 8, 3, 64 * space) : access_entry::range(mode, base + 64 * h, 64));
             }
