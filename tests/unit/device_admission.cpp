@@ -453,11 +453,14 @@ TEST_CASE("random tasks complete in any order, admission lagging or not: no conf
         const u64 space = 40 + below(400);
         const auto draw_entry = [&] {
             const auto mode = static_cast<access_mode>(1 + below(3));
-            if (drawn == handles || (drawn == ranges_and_handles && (next_id / 100 % 3 == 0 || (next_id / 100 % 3 == 1 && below(2) == 0)))) {
+            // Handles, then ranges of one length in their memory, then both in one batch: the index keeps track of either while none of the other is live.
+            const u64 phase = next_id / 60 % 3;
+            if (drawn == handles || (drawn == ranges_and_handles && (phase == 0 || (phase == 2 && below(2) == 0)))) {
                 const u64 h = below(space / 4); // the even ones are tiles
                 return hand_made_engine::registered(h % 2 == 0 ? tile_of(mode, 64 * h, 8, 3, 64 * space) : access_entry::range(mode, base + 64 * h, 64));
             }
-            if (drawn == ranges || drawn == ranges_and_handles) {
+            if (drawn == ranges_and_handles) return access_entry::range(mode, base + below(16 * space), 40 + below(24));
+            if (drawn == ranges) {
                 const u64 longest = std::vector<u64>{12, 64, 200, 5000, 300000}[below(5)];
                 return access_entry::range(mode, base + below(1000 * space), 1 + below(longest));
             }
