@@ -102,14 +102,16 @@ private:
         using device::round_result;
         round_result i = round_result::idle, a = round_result::idle, l = round_result::idle,
                      s = round_result::idle, n = round_result::idle;
-        for (u32 attempt = 0; n != round_result::finished;) {
-            if (i != round_result::finished) i = ingest.round(team);
-            if (a != round_result::finished) a = admission.round(crew);
-            if (l != round_result::finished) l = linker.round(team);
-            if (s != round_result::finished) s = scheduler.round(team);
+        const auto ended = [](auto... results) { return ((results == round_result::finished) && ...); };
+        // A role may outlive those behind it: admission does not end within a task.
+        for (u32 attempt = 0; !ended(i, a, l, s, n);) {
+            if (!ended(i)) i = ingest.round(team);
+            if (!ended(a)) a = admission.round(crew);
+            if (!ended(l)) l = linker.round(team);
+            if (!ended(s)) s = scheduler.round(team);
             // Until its queue is empty: slots come round sooner.
             bool notified = false;
-            while ((n = notifier.round(team)) == round_result::busy) notified = true;
+            while (!ended(n) && (n = notifier.round(team)) == round_result::busy) notified = true;
             const bool busy = notified || i == round_result::busy || a == round_result::busy || l == round_result::busy || s == round_result::busy;
             attempt = busy ? 0 : attempt + 1;
             if (attempt) P::pause(attempt);

@@ -39,3 +39,40 @@ TEST_CASE("a scheduler that finds every worker done at once, again and again, do
         for (auto& r : runs) REQUIRE(r == 1);
     });
 }
+
+TEST_CASE("a park that comes within a task of very many accesses leaves no half of it behind", "[stress]")
+{
+    in_time(60, [] {
+        config c;
+        c.device = "host";
+        c.host_workers = 2;
+        c.window = 16;
+        c.memory_bytes = 1u << 20;
+        runtime<tick_task> rt(c);
+        constexpr u32 accesses = 240; // eight batches of admission
+        buffer<u64> cells(rt, accesses);
+        std::vector<std::atomic<u32>> runs(3000);
+        std::atomic<bool> over{false};
+        std::thread parker([&] {
+            while (!over) {
+                rt.pause();
+                rt.resume();
+            }
+        });
+        for (u32 t = 0; t < runs.size(); ++t) {
+            const tick_task task{reinterpret_cast<u64>(&runs[t])};
+            if (t % 8 == 7) {
+                rt.submit(task, {.order = ordering::whole_memory});
+                continue;
+            }
+            std::vector<declared_access> list;
+            for (u32 k = 0; k < accesses; ++k) list.push_back(writes(cells.data() + k, 8));
+            rt.submit(task, {.accesses = list});
+        }
+        const bool all = rt.wait_all(std::chrono::steady_clock::now() + std::chrono::seconds(40));
+        over = true;
+        parker.join();
+        CHECK(all);
+        for (auto& r : runs) REQUIRE(r == 1);
+    });
+}
