@@ -71,7 +71,8 @@ void check_config(config& c, bool any_size)
     if (c.handles_max < 1 || c.handles_max > detail::member_handles_max) refuse("handles_max must be 1 to 16777214");
     if (c.flight_log > (1u << 24)) refuse("flight_log = " + std::to_string(c.flight_log) + " entries: at most 16777216");
     if (c.residency.count() < 1) refuse("residency must be at least 1 ms");
-    if (c.stall_report.count() < 0 || c.stall_limit.count() < 0) refuse("stall_report and stall_limit must not be negative; 0: never");
+    if (c.stall_report.count() < 0 || c.stall_limit.count() < 0 || c.exit_limit.count() < 0)
+        refuse("stall_report, stall_limit and exit_limit must not be negative; 0: never");
 }
 
 /// Bodies that never end go on in there. Reachable, so that nobody takes it for a leak; never destroyed.
@@ -232,6 +233,7 @@ void runtime_core::begin_at(const device::control_state<P>& state, u64 position)
 
 runtime_core::~runtime_core()
 {
+    ending_ = true;
     if (!dead_ && !config_.batch) {
         paused_ = false;
         try {
@@ -642,24 +644,38 @@ u64 runtime_core::progress_mark() const
 /// The watchdog: at every turn of the service thread.
 void runtime_core::watch_progress(bool resident, bool wanted)
 {
-    const std::chrono::nanoseconds report = config_.stall_report, limit = config_.stall_limit;
+    const bool at_exit = config_.stall_limit.count() == 0 && ending_.load(std::memory_order_relaxed);
+    const std::chrono::nanoseconds report = config_.stall_report, limit = at_exit ? config_.exit_limit : config_.stall_limit;
     if (report.count() == 0 && limit.count() == 0) return;
     const auto now = std::chrono::steady_clock::now();
     if (now < next_look_) return;
     next_look_ = now + watch_turn;
-    if (!(resident || wanted) || all_retired()) {
+    if (!(resident || wanted) || all_retired() || at_exit != watched_at_exit_) {
         progress_.restart(now);
+        watched_at_exit_ = at_exit;
         stall_told_ = false;
         return;
     }
     const auto quiet = progress_.look(progress_mark(), now);
-    if (quiet < watch_turn) stall_told_ = false;
-    if (limit.count() != 0 && quiet >= limit) end_stalled_engine(quiet);
+    if (quiet < watch_turn) {
+        stall_told_ = false;
+        beats_seen_ = heartbeats();
+    }
+    if (limit.count() != 0 && quiet >= limit) end_stalled_engine(quiet, at_exit ? "exit_limit" : "stall_limit");
     if (report.count() != 0 && quiet >= report && !stall_told_) {
         stall_told_ = true;
-        spdlog::warn("slipstream: no progress for {} s; it goes on (config::stall_limit would end it){}{}",
-                     std::chrono::duration_cast<std::chrono::seconds>(quiet).count(), describe_rings(), describe_workers());
+        spdlog::warn("slipstream: no progress for {} s; it goes on (config::stall_limit would end it){}{}{}",
+                     std::chrono::duration_cast<std::chrono::seconds>(quiet).count(), describe_heartbeat(), describe_rings(), describe_workers());
     }
+}
+
+u32 runtime_core::heartbeats() const { return P::load(edge::P2_heartbeat, memory_.page->heartbeat, order::relaxed, scope::system); }
+
+/// Since progress was seen last: tells an engine that waits for its bodies from one that does not run.
+std::string runtime_core::describe_heartbeat() const
+{
+    if (heartbeats() != beats_seen_) return "\n  control block: at work; it waits for what is listed here";
+    return backend_->is_cuda() ? "\n  control block: has not moved either; other work may hold the GPU" : "\n  control block: has not moved either";
 }
 
 bool runtime_core::leaves_within(std::chrono::milliseconds limit)
@@ -675,11 +691,11 @@ bool runtime_core::leaves_within(std::chrono::milliseconds limit)
 
 /// In order: asked to park it keeps its state, which says what waits on what; told to abort it keeps nothing; and if a body does not end,
 /// it stays where it is, and its memory with it.
-void runtime_core::end_stalled_engine(std::chrono::nanoseconds quiet)
+void runtime_core::end_stalled_engine(std::chrono::nanoseconds quiet, const char* limit)
 {
     const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(quiet).count();
     std::string text = "no progress for " + std::to_string(ms) + " ms: no task was taken in, no block was picked up and no task ended, and not everything is "
-                       "done; the engine was stopped (config::stall_limit)" + describe_rings();
+                       "done; the engine was stopped (config::" + limit + ")" + describe_heartbeat() + describe_rings();
     command(device::command::park);
     if (leaves_within(leave_grace)) {
         text += describe_window();

@@ -88,7 +88,9 @@ private:
     void service();
     void watch_progress(bool resident, bool wanted);
     u64 progress_mark() const;
-    [[noreturn]] void end_stalled_engine(std::chrono::nanoseconds quiet);
+    u32 heartbeats() const;
+    std::string describe_heartbeat() const;
+    [[noreturn]] void end_stalled_engine(std::chrono::nanoseconds quiet, const char* limit);
     bool leaves_within(std::chrono::milliseconds limit);
     u64 low_water(u32 ring) const;
     std::string describe_task(task_handle h, u32 type);
@@ -125,16 +127,19 @@ private:
     };
     std::deque<pending_release> releases_;
     std::vector<abi::handle_entry> ranges_;
-    std::map<u64, u64> range_index_; ///< plain ranges: address -> bytes
+    std::map<u64, u64> range_index_; ///< plain ranges: address -> index
     std::vector<u32> rects_;
 
     // Of the service thread alone.
     progress_watch progress_;
     progress_watch::time_point next_look_{};
     bool stall_told_ = false;
+    u32 beats_seen_ = 0; ///< when progress was seen last
+    bool watched_at_exit_ = false; ///< exit_limit counts from the destructor's beginning
     bool abandoned_ = false; ///< a body never ended: the backend must outlive the runtime
 
     std::thread service_;
+    std::atomic<bool> ending_{false}; ///< in the destructor
     std::atomic<bool> stop_{false};
     std::atomic<bool> paused_{false};
     std::atomic<bool> away_{true};

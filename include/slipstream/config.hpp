@@ -33,6 +33,9 @@ struct config {
     /// worker and the engine's memory until the process ends, but no thread of yours. 0: never.
     std::chrono::milliseconds stall_report{10'000};
     std::chrono::milliseconds stall_limit{0};
+    /// The same limit for the destructor, which waits for all that was submitted: without a stall_limit, a body that never ends holds up
+    /// the process's end no longer than this. 0: for ever.
+    std::chrono::milliseconds exit_limit{60'000};
     /// Batch mode: nothing runs until run_batch(); the kernel ends when the ring is empty. For sanitizers and profilers.
     bool batch = false;
 };

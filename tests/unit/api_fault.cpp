@@ -1,6 +1,7 @@
 // What happens when something goes wrong beneath the tasks: bodies that never end, engines that stand still, devices that are lost,
 // memory that is not there. Each with what is said and what works afterwards; on the host device.
 #include "api_tasks.hpp"
+#include "device/host_platform.hpp"
 #include "host/runtime_core.hpp"
 #include "trace_catch.hpp"
 #include <memory>
@@ -97,6 +98,28 @@ TEST_CASE("a body that never ends: waits honour their deadline, the stall names 
     });
 }
 
+TEST_CASE("a body that never ends holds up the runtime's end, and the process's, for exit_limit at most", "[api][fault]")
+{
+    in_time(30, [] {
+        log_reader log;
+        gate& g = lasting_gate();
+        auto c = host_config();
+        c.host_workers = 2;
+        c.exit_limit = 300ms;
+        auto rt = std::make_unique<engine>(c);
+        rt->submit(g.task(), {.order = ordering::no_access, .name = "the one that hangs"});
+        std::this_thread::sleep_for(600ms); // no limit while it lives
+        CHECK(log.text().empty());
+        const auto end = std::chrono::steady_clock::now();
+        rt.reset();
+        const auto took = std::chrono::steady_clock::now() - end;
+        CHECK(took >= 250ms);
+        CHECK(took < 10s);
+        has(log.text(), {"no progress for", "config::exit_limit", "block 0 of gate 'the one that hangs'", "a body does not"});
+        g.open();
+    });
+}
+
 TEST_CASE("an engine that stands still leaves in order and says what waits on what", "[api][fault]")
 {
     in_time(30, [] {
@@ -146,7 +169,7 @@ TEST_CASE("a slow body is reported once and nothing is lost; a paused, an idle a
             CHECK(rt.wait(rt.submit(marker_task{})).ok());
         }
         const std::string text = log.text();
-        has(text, {"no progress for 0 s; it goes on", "block 0 of gate (submission 0:0)"});
+        has(text, {"no progress for 0 s; it goes on", "control block: at work", "block 0 of gate (submission 0:0)"});
         CHECK(text.find("no progress") == text.rfind("no progress"));
 
         c.stall_limit = 100ms;
@@ -164,6 +187,39 @@ TEST_CASE("a slow body is reported once and nothing is lost; a paused, an idle a
         std::this_thread::sleep_for(400ms);
         batch.run_batch();
         CHECK(batch.wait(b).ok());
+    });
+}
+
+namespace {
+
+std::atomic<bool> frozen{false};
+
+/// As if other work held the processor of the control block.
+void freeze_control(device::edge e)
+{
+    while (e == device::edge::A8_command && frozen) std::this_thread::sleep_for(1ms);
+}
+
+} // namespace
+
+TEST_CASE("a control block that does not run is told from one that waits for bodies", "[api][fault]")
+{
+    in_time(30, [] {
+        log_reader log;
+        auto c = host_config();
+        c.stall_report = 200ms;
+        engine rt(c);
+        CHECK(rt.wait(rt.submit(marker_task{})).ok());
+        frozen = true;
+        device::host_delay_hook = freeze_control;
+        std::this_thread::sleep_for(50ms);
+        const auto h = rt.submit(marker_task{});
+        const auto until = std::chrono::steady_clock::now() + 10s;
+        while (log.text().find("no progress") == std::string::npos && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(10ms);
+        has(log.text(), {"no progress for", "control block: has not moved either"});
+        frozen = false;
+        CHECK(rt.wait(h).ok());
+        device::host_delay_hook = nullptr;
     });
 }
 

@@ -15,7 +15,7 @@ double seconds_since(clock::time_point start) { return std::chrono::duration<dou
 /// Which stream of which case comes at which place of the whole soak.
 class plan {
 public:
-    explicit plan(const soak_request& r) : r_(r), tasks_(r.stream_tasks ? r.stream_tasks : r.cuda ? 100'000 : 1500)
+    explicit plan(const soak_request& r) : r_(r)
     {
         if (!r.style.empty()) style_ = soak_case::read("style=" + r.style).style;
     }
@@ -38,8 +38,8 @@ public:
     soak_case case_of(u32 number) const
     {
         if (r_.only) return *r_.only;
-        soak_case c = draw_case(r_.seed, number, tasks_);
-        if (!r_.style.empty()) c.style = style_;
+        soak_case c = draw_case(r_.seed, number, r_.style.empty() ? number % styles : style_);
+        c.tasks = tasks_of(c.style);
         if (r_.start) c.start = *r_.start;
         c.hide = r_.hide;
         if (c.hide) c.workers = std::max(c.workers, 4u); // one alone runs tasks one after another
@@ -52,14 +52,16 @@ public:
         if (!r_.only) c.seed += p.stream;
         return c;
     }
-    u32 tasks() const { return r_.only ? r_.only->tasks : tasks_; }
+    /// Of any stream, at most.
+    u32 tasks() const { return r_.only ? r_.only->tasks : std::max(tasks_of(0), tasks_of(1)); }
 
 private:
     static constexpr u32 runs_of_one = 8; ///< on one engine
-    u32 streams_of(u32 style) const { return style == 0 ? (r_.cuda ? 200 : 4) : (r_.cuda ? 10 : 2); }
+    u32 streams_of(u32 style) const { return style == 0 ? (r_.cuda ? 100 : 4) : 2; }
+
+    u32 tasks_of(u32 style) const { return r_.stream_tasks ? r_.stream_tasks : !r_.cuda ? 1500 : style == 0 ? 100'000 : 20'000; }
 
     const soak_request& r_;
-    u32 tasks_;
     u32 style_ = 0;
 };
 

@@ -100,15 +100,14 @@ soak_case soak_case::read(const std::string& text)
     return out;
 }
 
-soak_case draw_case(u64 seed, u32 number, u32 tasks)
+soak_case draw_case(u64 seed, u32 number, u32 style)
 {
     soak_random random(seed * 0x2545f4914f6cdd1du + number);
     random.next();
     const auto one_of = [&](std::initializer_list<u32> values) { return values.begin()[random.below(static_cast<u32>(values.size()))]; };
     soak_case c;
-    c.style = number % styles;
+    c.style = style;
     c.seed = random.next() >> 16;
-    c.tasks = tasks;
     c.threads = one_of({1, 1, 2, 3, 4});
     c.window = one_of({2, 3, 4, 16, 32, 64, 96, 256, 512, 1024});
     c.ring = one_of({2, 4, 8, 64, 1024, 16384});
@@ -124,10 +123,12 @@ soak_case draw_case(u64 seed, u32 number, u32 tasks)
     const u64 ring_laps = (u64{1} << 32) * c.ring;
     const u64 starts[] = {0, 0, (u64{1} << 32) - 700, (u64{1} << 27) - 700, ring_laps - 4 * c.ring, (u64{1} << 31) - 700};
     c.start = starts[random.below(std::size(starts))];
-    if (style_of(c.style).name == std::string("light")) { // the bulk: sizes that people use
-        c.window = std::max(c.window, 64u);
-        c.ring = std::max(c.ring, 64u);
+    if (style_of(c.style).name == std::string("light")) { // the bulk: sizes that people use, and no parks, which take most of the time there is
+        c.window = std::max(c.window, 256u);
+        c.ring = std::max(c.ring, 1024u);
         c.per_sm = 1;
+        c.residency_ms = 200;
+        c.parks = 0;
     }
     return c;
 }

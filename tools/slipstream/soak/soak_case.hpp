@@ -47,8 +47,8 @@ struct soak_case {
     static soak_case read(const std::string& text);
 };
 
-/// Case `number` of the soak with this seed. tasks: of each of its streams.
-soak_case draw_case(u64 seed, u32 number, u32 tasks);
+/// Case `number` of the soak with this seed, of a style; its streams have the usual number of tasks.
+soak_case draw_case(u64 seed, u32 number, u32 style);
 
 /// "RAW", "WAR", "WAW" -> 1, 2, 3; anything else 0.
 u32 hazard_of(const std::string& name);
