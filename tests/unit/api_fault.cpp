@@ -5,9 +5,9 @@
 #include "host/runtime_core.hpp"
 #include "trace_catch.hpp"
 #include <memory>
-#include <spdlog/sinks/ostream_sink.h>
+#include <mutex>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
-#include <sstream>
 
 using namespace slipstream;
 using namespace slipstream::tests;
@@ -31,22 +31,34 @@ template <class Call> std::string lost(Call call)
     return {};
 }
 
-/// Collects what the library logs.
+/// Collects what the library logs; may be read meanwhile.
 class log_reader {
 public:
-    log_reader() : before_(spdlog::default_logger())
-    {
-        spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_mt>(text_)));
-    }
+    log_reader() : before_(spdlog::default_logger()) { spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", kept_)); }
     ~log_reader() { spdlog::set_default_logger(before_); }
-    std::string text()
-    {
-        spdlog::default_logger()->flush();
-        return text_.str();
-    }
+    std::string text() { return kept_->text(); }
 
 private:
-    std::ostringstream text_;
+    class sink final : public spdlog::sinks::base_sink<std::mutex> {
+    public:
+        std::string text()
+        {
+            const std::lock_guard lock(mutex_);
+            return text_;
+        }
+
+    private:
+        void sink_it_(const spdlog::details::log_msg& message) override
+        {
+            text_.append(message.payload.data(), message.payload.size());
+            text_ += '\n';
+        }
+        void flush_() override {}
+
+        std::string text_;
+    };
+
+    std::shared_ptr<sink> kept_ = std::make_shared<sink>();
     std::shared_ptr<spdlog::logger> before_;
 };
 

@@ -108,7 +108,7 @@ TEST_CASE("try_submit on a full ring says full, changes nothing and loses nothin
     });
 }
 
-TEST_CASE("a span of unfinished submissions is back-pressure, and bits of later laps are right", "[api]")
+TEST_CASE("a span of unfinished submissions is back-pressure, and bits of later laps are right", "[api][large]")
 {
     in_time(60, [] {
         auto c = host_config();
