@@ -126,7 +126,7 @@ __device__ inline void copy_words(void* to, const void* from, u32 bytes)
 
 extern __shared__ __align__(16) unsigned char dynamic_shared[];
 
-// One function a role. Inlined: called, it would read the kernel's parameters as generic memory, through the L1 that every acquire empties.
+// One function a role. Inlined: the kernel's parameters are then read at places known when it is compiled; called, by an address.
 template <u32 Groups>
 __device__ __forceinline__ void run_scheduler(const kernel_arguments<cuda_platform>& args)
 {

@@ -675,7 +675,7 @@ u32 runtime_core::heartbeats() const { return P::load(edge::P2_heartbeat, memory
 std::string runtime_core::describe_heartbeat() const
 {
     if (heartbeats() != beats_seen_) return "\n  control block: at work; it waits for what is listed here";
-    return backend_->is_cuda() ? "\n  control block: has not moved either; other work may hold the GPU" : "\n  control block: has not moved either";
+    return std::string("\n  control block: has not moved either") + (backend_->is_cuda() ? "; other work may hold the GPU" : "");
 }
 
 bool runtime_core::leaves_within(std::chrono::milliseconds limit)
