@@ -33,23 +33,34 @@ public:
     {
     }
 
-    /// What the leading team has put into batch_slots, batch_blocks and batch_spans, and where it belongs.
+    /// What the leading team has put into a half of batch_slots, batch_blocks and batch_spans, and where it belongs.
     struct extent {
         u32 tasks;
         u32 blocks; ///< of all of them
         u32 row;    ///< place of the first task in the admitted queue
-        u32 words;  ///< of `live` in use
-        u32 grids;  ///< see access_index; nothing_found: it is of no use
+        u32 words;  ///< of `live` in use, without what this batch brings
         u32 before; ///< window slot of a task that all wait for, or no_slot
         u32 goes_on; ///< 1: the task, it is one, has more blocks
+        u32 half;
     };
-    static constexpr u32 nothing_found = ~0u;
+
+    /// Task k of the batch: its window slot. Entry k of its pool blocks: the block.
+    SLIPSTREAM_BOTH u32 slot(const extent& batch, u32 k) const { return s_.batch_slots[batch.half * batch_max + k]; }
+    SLIPSTREAM_BOTH u32 block(const extent& batch, u32 k) const { return s_.batch_blocks[batch.half * batch_max + k] & block_mask; }
+    /// A finished task in place of one to be admitted, for forget(): by a lane.
+    SLIPSTREAM_BOTH void set_finished(u32 half, u32 k, u32 slot, u32 first_block) const
+    {
+        s_.batch_slots[half * batch_max + k] = slot;
+        s_.batch_blocks[half * batch_max + k] = first_block;
+    }
+    /// The tasks of the batch that wait for anybody, a bit each.
+    SLIPSTREAM_BOTH u32 waiting(const extent& batch) const { return mark_of(batch.half, waiting_tasks); }
 
     /// By the leading team: lays out slot_of(0), slot_of(1), ... as many as there are up to `count` <= 32 and as take their turn in a batch of at
     /// most `most` blocks. Whole-memory tasks do not, and one with `after` entries only as the first and last. Of a first one with more blocks so many, behind
-    /// `taken` ones; `rest`: the block to begin with, or no_block.
+    /// `taken` ones; `rest`: the block to begin with, or no_block. Row, words and before are the caller's to set.
     template <class SlotOf>
-    SLIPSTREAM_BOTH extent lay_out(team_type& team, u32 count, u32 most, u32 rest, u32 taken, SlotOf slot_of) const
+    SLIPSTREAM_BOTH extent lay_out(team_type& team, u32 count, u32 most, u32 rest, u32 taken, u32 half, SlotOf slot_of) const
     {
         lane_values slots, blocks, before;
         const u32 several = team.mask32([&](u32 k) {
@@ -74,63 +85,61 @@ public:
             if (k >= count || (k != 0 && before.at(0, k) + blocks.at(0, k) > most)) return false;
             const u32 slot = slots.at(0, k);
             const u32 mine = blocks.at(0, k) < most ? blocks.at(0, k) : most;
-            s_.batch_slots[k] = slot;
-            s_.batch_spans[k] = before.at(0, k) | mine << 8 | (k == 0 ? taken << 16 : 0);
+            s_.batch_slots[half * batch_max + k] = slot;
+            s_.batch_spans[half * batch_max + k] = before.at(0, k) | mine << 8 | (k == 0 ? taken << 16 : 0);
             u32 block = k == 0 && rest != no_block ? rest : P::get(s_.first_block[slot]);
             if (block != no_block && pool_tag{P::get(s_.pool_tags[block])}.after() != 0) { // they come first
                 if (k != 0) return false;
                 alone = true;
             }
             SLIPSTREAM_ONE_COPY
-            for (u32 j = 0; j < mine; ++j, block = P::get(s_.pool_next[block])) s_.batch_blocks[before.at(0, k) + j] = block | k << task_shift;
+            for (u32 j = 0; j < mine; ++j, block = P::get(s_.pool_next[block])) s_.batch_blocks[half * batch_max + before.at(0, k) + j] = block | k << task_shift;
             return true;
         });
-        if (team.leader()) s_.batch_marks[waiting_tasks] = s_.batch_marks[scans_due] = s_.batch_marks[some_covered] = 0;
+        if (team.leader()) mark_of(half, waiting_tasks) = mark_of(half, scans_due) = mark_of(half, some_covered) = 0;
         const u32 first_blocks = team.from_lane(blocks, 0);
         const bool goes_on = first_blocks > most;
         const u32 tasks = team.any(alone) || taken != 0 || goes_on ? 1 : able == ~0u ? 32 : lowest_bit(~able);
         const u32 all = team.from_lane(before, tasks - 1) + team.from_lane(blocks, tasks - 1);
-        return {tasks, goes_on ? most : all, 0, 0, 0, 0, static_cast<u32>(goes_on)};
+        return {tasks, goes_on ? most : all, 0, 0, 0, static_cast<u32>(goes_on), half};
     }
 
     /// By each team `number` of `teams`, of a batch that lies ready: fills its rows and brings its accesses into the table. sync() is a barrier of
     /// all teams that take part.
     template <class Sync>
-    SLIPSTREAM_BOTH void run(team_type& team, u32 number, u32 teams, const extent batch, Sync sync) const
+    SLIPSTREAM_BOTH void run(team_type& team, u32 number, u32 teams, const extent batch, Sync sync)
     {
+        half_ = batch.half;
+        const u32 in_use = index_.grids(team); // before the first barrier: nobody changes it till the last
+        grids_ = index_.useful(in_use) ? in_use : nothing_found;
         access_lanes mine;
         const u32 grid = prepare(team, number, teams, batch, mine, sync);
         mark_cells(team, grid, mine);
-        if (s_.batch_spans[0] >> 16 == 0) begin_rows(team, number, teams, batch);
+        if (span_of(0) >> 16 == 0) begin_rows(team, number, teams, batch);
         if (team.leader()) s_.batch_dead[number] = 0;
         sync();
         look(team, number, batch, mine);
         sync();
         clear_cells(team, mine);
-        if (s_.batch_marks[scans_due] != 0) {
+        if (mark(scans_due) != 0) {
             compare_with_all(team, number, teams, batch);
             sync();
         }
-        if (s_.batch_marks[some_covered] != 0) supersede(team, number, teams, batch.words);
-        enter(team, number, batch.grids != nothing_found, mine);
+        if (mark(some_covered) != 0) supersede(team, number, teams, batch.words);
+        enter(team, number, grids_ != nothing_found, mine);
     }
 
-    /// The pool block in an entry of batch_blocks.
-    SLIPSTREAM_BOTH static u32 block_of(u32 entry) { return entry & block_mask; }
-
-    /// The tasks of the batch that wait for anybody, a bit each.
-    SLIPSTREAM_BOTH u32 waiting() const { return s_.batch_marks[waiting_tasks]; }
-
-    /// By each team, of up to batch_max pool blocks in batch_blocks: their accesses are live no more. The blocks behind them in their chains likewise.
-    SLIPSTREAM_BOTH void forget(team_type& team, u32 number, u32 teams, u32 blocks) const
+    /// By each team, of finished tasks: their accesses are live no more.
+    SLIPSTREAM_BOTH void forget(team_type& team, u32 number, u32 teams, const extent finished)
     {
+        half_ = finished.half;
+        const u32 blocks = finished.blocks;
         SLIPSTREAM_ONE_COPY
         for (u32 first = number * team_blocks; first < blocks; first += teams * team_blocks) {
             lane_values block, numbers;
-            typename P::template lane_array<table_entry, 1> entries;
             team.each32([&](u32 k) {
                 const u32 b = first + k / pool_block_entries;
-                block.at(0, k) = b < blocks ? s_.batch_blocks[b] : no_block;
+                block.at(0, k) = b < blocks ? batch_block(b) : no_block;
             });
             SLIPSTREAM_ONE_COPY
             while (team.mask32([&](u32 k) { return block.at(0, k) != no_block; }) != 0) {
@@ -138,15 +147,9 @@ public:
                     if (block.at(0, k) == no_block) return false;
                     const u32 at = numbers.at(0, k) = block.at(0, k) * pool_block_entries + k % pool_block_entries;
                     block.at(0, k) = P::get(s_.pool_next[block.at(0, k)]);
-                    if (!(s_.live[at / 32] >> at % 32 & 1)) return false;
-                    entries.at(0, k) = s_.pool_entry(at / pool_block_entries, at % pool_block_entries);
-                    return true;
+                    return (s_.live[at / 32] >> at % 32 & 1) != 0;
                 });
-                if (lanes == 0) continue;
-                team.each32([&](u32 k) {
-                    if (lanes >> k & 1) team.clear_bits(s_.live[numbers.at(0, k) / 32], 1u << numbers.at(0, k) % 32);
-                });
-                index_.remove_all(team, lanes, entries, numbers);
+                if (lanes != 0) remove(team, lanes, numbers);
             }
         }
     }
@@ -158,13 +161,23 @@ private:
     static constexpr u32 block_mask = (1u << task_shift) - 1;
     static constexpr u32 no_access = ~0u;
     static constexpr u32 every_byte = index_grids; ///< a grid of one cell
+    static constexpr u32 nothing_found = ~0u;      ///< for grids_: the index is of no use
 
     /// Words of batch_marks.
-    enum mark : u32 {
+    enum mark_word : u32 {
         waiting_tasks, ///< a bit a task: it waits for somebody
         scans_due,     ///< entries of batch_scans
         some_covered,  ///< 1: there are bits in `covered`
     };
+
+    static_assert(some_covered < batch_marks_max);
+
+    SLIPSTREAM_BOTH u32& mark_of(u32 half, mark_word m) const { return s_.batch_marks[half * batch_marks_max + m]; }
+    // Of the half in hand.
+    SLIPSTREAM_BOTH u32& mark(mark_word m) const { return mark_of(half_, m); }
+    SLIPSTREAM_BOTH u32 batch_slot(u32 task) const { return s_.batch_slots[half_ * batch_max + task]; }
+    SLIPSTREAM_BOTH u32 span_of(u32 task) const { return s_.batch_spans[half_ * batch_max + task]; }
+    SLIPSTREAM_BOTH u32 batch_block(u32 b) const { return s_.batch_blocks[half_ * batch_max + b]; }
 
     /// An access a lane.
     struct access_lanes {
@@ -255,11 +268,13 @@ private:
         }
     }
 
-    /// By a lane: an access is live no more.
-    SLIPSTREAM_BOTH void supersede_one(team_type& team, u32 number) const
+    /// The accesses of these lanes are live no more.
+    SLIPSTREAM_BOTH void remove(team_type& team, u32 lanes, lane_values& numbers) const
     {
-        if (team.clear_bits(s_.live[number / 32], 1u << number % 32) >> number % 32 & 1)
-            index_.remove(team, s_.pool_entry(number / pool_block_entries, number % pool_block_entries), number);
+        team.each32([&](u32 k) {
+            if (lanes >> k & 1) team.clear_bits(s_.live[numbers.at(0, k) / 32], 1u << numbers.at(0, k) % 32);
+        });
+        index_.remove_all(team, lanes, numbers);
     }
 
     struct exact_result {
@@ -304,8 +319,8 @@ private:
             const u32 b = number * team_blocks + k / pool_block_entries;
             if (b >= batch.blocks) return false;
             const u32 i = k % pool_block_entries;
-            const u32 block = s_.batch_blocks[b] & block_mask;
-            const u32 task = s_.batch_blocks[b] >> task_shift;
+            const u32 block = batch_block(b) & block_mask;
+            const u32 task = batch_block(b) >> task_shift;
             const pool_tag tag{P::get(s_.pool_tags[block])};
             mine.tasks.at(0, k) = task;
             mine.numbers.at(0, k) = block * pool_block_entries + i;
@@ -315,8 +330,8 @@ private:
             }
             tags.at(0, k) = 1;
             if (!(tag.unresolved() >> i & 1)) return false;
-            const u32 slot = s_.batch_slots[task];
-            const u32 span = s_.batch_spans[task];
+            const u32 slot = batch_slot(task);
+            const u32 span = span_of(task);
             const u32 member = (b - (span & 0xff) + (span >> 16)) * pool_block_entries + i;
             mine.entries.at(0, k) = resolver_.resolve(slot, P::get(s_.heads[slot]).slot_and_type >> 16, block, i, member);
             return entry_resolver<P>::is_memory(mine.entries.at(0, k));
@@ -324,7 +339,7 @@ private:
         const u32 raw = team.mask32([&](u32 k) {
             if (tags.at(0, k) != 0 && k % pool_block_entries == 0)
                 P::set(s_.pool_tags[mine.numbers.at(0, k) / pool_block_entries],
-                       pool_tag::make(s_.batch_slots[mine.tasks.at(0, k)], there >> k & ((1u << pool_block_entries) - 1), 0).word);
+                       pool_tag::make(batch_slot(mine.tasks.at(0, k)), there >> k & ((1u << pool_block_entries) - 1), 0).word);
             if (!(there >> k & 1)) {
                 mine.numbers.at(0, k) = no_access;
                 return false;
@@ -405,7 +420,7 @@ private:
                 for (u32 g = k % pool_block_entries; g < groups; g += pool_block_entries)
                     P::set(row_of(batch, task)[g], batch.before / 32 == g ? 1u << batch.before % 32 : 0u);
         });
-        if (batch.before != no_slot && number == 0 && team.leader()) s_.batch_marks[waiting_tasks] = low_bits(batch.tasks);
+        if (batch.before != no_slot && number == 0 && team.leader()) mark(waiting_tasks) = low_bits(batch.tasks);
     }
 
     SLIPSTREAM_BOTH void set_wait(team_type& team, const extent& batch, u32 task, u32 slot) const
@@ -415,14 +430,14 @@ private:
     SLIPSTREAM_BOTH void note_covered(team_type& team, u32 number) const
     {
         team.set_bits(s_.covered[number / 32], 1u << number % 32);
-        s_.batch_marks[some_covered] = 1; // any lane: they all write the same
+        mark(some_covered) = 1; // any lane: they all write the same
     }
 
     /// Step 2. The index tells of a kind while none of the other is live: a handle and a raw range may share bytes.
     SLIPSTREAM_BOTH void look(team_type& team, u32 number, const extent& batch, access_lanes& mine) const
     {
-        const bool handles_found = batch.grids != nothing_found && index_.can_find(true, batch.grids);
-        const bool ranges_found = batch.grids != nothing_found && index_.can_find(false, batch.grids);
+        const bool handles_found = grids_ != nothing_found && index_.can_find(true, grids_);
+        const bool ranges_found = grids_ != nothing_found && index_.can_find(false, grids_);
         lane_values waiting;
         const u32 unknown = team.mask32([&](u32 k) {
             waiting.at(0, k) = 0;
@@ -444,9 +459,9 @@ private:
             for (before &= low_bits(task); before != 0; before &= ~(1u << highest_bit(before)))
                 if (meet(team, e, mine.numbers.at(0, k), highest_bit(before), wait)) return false;
             if (!(e.registered() ? handles_found : ranges_found) || access_index<P>::class_of(e) == index_other) return true;
-            return !index_.find(e, batch.grids, [&](const table_entry& old, u32 at) {
+            return !index_.find(e, grids_, [&](const table_entry& old, u32 at) {
                 const u32 owner = pool_tag{P::get(s_.pool_tags[at / pool_block_entries])}.slot();
-                if (owner != s_.batch_slots[task]) wait(owner); // else it has more blocks than a batch
+                if (owner != batch_slot(task)) wait(owner); // else it has more blocks than a batch
                 if (e.writes() && access_index<P>::covers(e, old)) note_covered(team, at);
             });
         });
@@ -455,7 +470,7 @@ private:
         team.each32([&](u32 k) {
             const u32 of_block = unknown >> k & ((1u << pool_block_entries) - 1);
             if (k % pool_block_entries == 0 && of_block != 0)
-                s_.batch_scans[team.add(s_.batch_marks[scans_due], 1)] = (number * team_blocks + k / pool_block_entries) | of_block << 8;
+                s_.batch_scans[team.add(mark(scans_due), 1)] = (number * team_blocks + k / pool_block_entries) | of_block << 8;
         });
     }
 
@@ -465,7 +480,7 @@ private:
         if (lanes == 0) return;
         team.each32([&](u32 k) {
             if (k % pool_block_entries == 0 && (lanes >> k & ((1u << pool_block_entries) - 1)) != 0)
-                team.set_bits(s_.batch_marks[waiting_tasks], 1u << mine.tasks.at(0, k));
+                team.set_bits(mark(waiting_tasks), 1u << mine.tasks.at(0, k));
         });
     }
 
@@ -475,11 +490,11 @@ private:
     SLIPSTREAM_BOTH bool meet(team_type& team, const table_entry& e, u32 at, u32 earlier, Wait wait) const
     {
         bool covered = false;
-        const u32 span = s_.batch_spans[earlier];
+        const u32 span = span_of(earlier);
         const u32 end = ((span & 0xff) + (span >> 8 & 0xff)) * pool_block_entries;
         SLIPSTREAM_ONE_COPY
         for (u32 i = (span & 0xff) * pool_block_entries; i < end; ++i) {
-            const u32 block = s_.batch_blocks[i / pool_block_entries] & block_mask;
+            const u32 block = batch_block(i / pool_block_entries) & block_mask;
             if (!(pool_tag{P::get(s_.pool_tags[block])}.memory() >> i % pool_block_entries & 1)) continue;
             const table_entry old = s_.pool_entry(block, i % pool_block_entries);
             if (!(e.writes() || old.writes()) || !(e.begin() < old.end() && old.begin() < e.end())) continue;
@@ -487,7 +502,7 @@ private:
             u32 r = 1 | (e.writes() && holds(e, old)) << 1 | (old.writes() && holds(old, e)) << 2;
             if (e.is_rect() || old.is_rect()) r = compare_two(e, P::get(s_.pool_shapes[at]), old, P::get(s_.pool_shapes[old_number]));
             if (!(r & 1)) continue;
-            wait(s_.batch_slots[earlier]);
+            wait(batch_slot(earlier));
             covered |= (r & 4) != 0;
             if (r & 2) team.set_bits(s_.batch_dead[i / 32], 1u << i % 32);
         }
@@ -503,34 +518,39 @@ private:
     /// Step 3.
     SLIPSTREAM_BOTH void compare_with_all(team_type& team, u32 number, u32 teams, const extent& batch) const
     {
-        const u32 due = s_.batch_marks[scans_due];
+        const u32 due = mark(scans_due);
         SLIPSTREAM_ONE_COPY
         for (u32 i = 0; i < due; ++i) {
             const u32 scan = s_.batch_scans[i];
-            const u32 block = s_.batch_blocks[scan & 0xff];
+            const u32 block = batch_block(scan & 0xff);
             compare(team, number, teams, block & block_mask, scan >> 8, batch.words, [&](u32 slot, u32 w, u32 k, bool covers) {
-                if (slot != s_.batch_slots[block >> task_shift]) {
+                if (slot != batch_slot(block >> task_shift)) {
                     set_wait(team, batch, block >> task_shift, slot);
-                    team.set_bits(s_.batch_marks[waiting_tasks], 1u << (block >> task_shift));
+                    team.set_bits(mark(waiting_tasks), 1u << (block >> task_shift));
                 }
                 if (covers) note_covered(team, 32 * w + k);
             });
         }
     }
 
-    /// Old accesses that a write of the batch covers are live no more.
+    /// Old accesses that a write of the batch covers are live no more. A word at a time, an access a lane: they come in rows, so that few words have
+    /// many each, and a lane that took a word would keep the others waiting.
     SLIPSTREAM_BOTH void supersede(team_type& team, u32 number, u32 teams, u32 words) const
     {
-        team.each32([&](u32 k) {
+        SLIPSTREAM_ONE_COPY
+        for (u32 first = number; first < words; first += 32 * teams) {
+            u32 due = team.mask32([&](u32 k) { return first + k * teams < words && s_.covered[first + k * teams] != 0; });
             SLIPSTREAM_ONE_COPY
-            for (u32 w = k * teams + number; w < words; w += 32 * teams) {
-                u32 bits = s_.covered[w];
-                if (bits == 0) continue;
-                s_.covered[w] = 0;
-                SLIPSTREAM_ONE_COPY
-                for (; bits != 0; bits &= bits - 1) supersede_one(team, 32 * w + lowest_bit(bits));
+            for (; due != 0; due &= due - 1) {
+                const u32 w = first + lowest_bit(due) * teams;
+                const u32 lanes = s_.covered[w];
+                lane_values numbers;
+                team.each32([&](u32 k) { numbers.at(0, k) = 32 * w + k; });
+                team.sync();
+                if (team.leader()) s_.covered[w] = 0;
+                remove(team, lanes, numbers);
             }
-        });
+        }
     }
 
     /// What no later task of the batch covers becomes live.
@@ -547,6 +567,9 @@ private:
     const control_state<P>& s_;
     access_index<P> index_;
     entry_resolver<P> resolver_;
+    // Equal on all lanes and teams, of the batch in hand.
+    u32 half_ = 0;
+    u32 grids_ = nothing_found; ///< see access_index
 };
 
 } // namespace slipstream::device

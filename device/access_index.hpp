@@ -26,7 +26,7 @@ public:
     using team_type = typename P::team;
 
     SLIPSTREAM_BOTH access_index(const engine_memory<P>& memory, const control_state<P>& state)
-        : s_(state), buckets_(memory.n.index_buckets)
+        : s_(state), buckets_(memory.n.index_buckets), near_(memory.n.pool_near_blocks * pool_block_entries)
     {
     }
 
@@ -104,50 +104,50 @@ public:
             if (!(found >> k & 1)) return;
             team.set_bits(s_.indexed[numbers.at(0, k) / 32], 1u << numbers.at(0, k) % 32);
             const table_entry e = entries.at(0, k);
+            const u32 number = numbers.at(0, k);
             const u32 h = key(e, kinds.at(0, k));
+            if (number < near_) s_.index_at[number] = 0;
             SLIPSTREAM_ONE_COPY
             for (u32 i = 0; i < probes_max; ++i) {
-                index_bucket& bucket = bucket_of(h + i, e.writes());
+                const u32 b = bucket_number(h + i, e.writes());
+                index_bucket& bucket = s_.index_buckets[b];
                 SLIPSTREAM_ONE_COPY
-                for (u32 free = places_with(bucket, 0, ~u32{0}); free != 0; free &= free - 1)
-                    if (team.claim(bucket.places[lowest_bit(free)], word_of(h, numbers.at(0, k)))) return;
+                for (u32 free = places_with(bucket, 0, ~u32{0}); free != 0; free &= free - 1) {
+                    const u32 place = lowest_bit(free);
+                    if (!team.claim(bucket.places[place], word_of(h, number))) continue;
+                    if (i == 0 && number < near_)
+                        s_.index_at[number] = static_cast<u16>(at_known | (kinds.at(0, k) == index_registered ? at_registered : 0) | b << 3 | place);
+                    return;
+                }
                 team.add(bucket.spilled, 1);
             }
         });
     }
 
-    /// The opposite. Their live bits are cleared already.
-    template <class Entries, class Numbers>
-    SLIPSTREAM_BOTH void remove_all(team_type& team, u32 lanes, Entries& entries, Numbers& numbers) const
+    /// The opposite. Their live bits are cleared already. Where an access lies was written down, as a rule: no look at it, and no search.
+    template <class Numbers>
+    SLIPSTREAM_BOTH void remove_all(team_type& team, u32 lanes, Numbers& numbers) const
     {
-        lane_values kinds;
+        lane_values kinds, places;
         const u32 found = team.mask32([&](u32 k) {
             kinds.at(0, k) = index_classes;
+            places.at(0, k) = 0;
             if (!(lanes >> k & 1)) return false;
             const u32 number = numbers.at(0, k);
             const bool in = (s_.indexed[number / 32] >> number % 32 & 1) != 0;
-            kinds.at(0, k) = in ? class_of(entries.at(0, k)) : index_other;
+            if (in && number < near_) places.at(0, k) = s_.index_at[number];
+            kinds.at(0, k) = !in ? index_other : (places.at(0, k) & at_registered) != 0 ? index_registered : class_of(s_.numbered_entry(number));
             return in;
         });
         add_live(team, lanes, kinds, ~u32{0});
         team.each32([&](u32 k) {
             if (!(found >> k & 1)) return;
-            team.clear_bits(s_.indexed[numbers.at(0, k) / 32], 1u << numbers.at(0, k) % 32);
-            take_out(team, entries.at(0, k), numbers.at(0, k), kinds.at(0, k));
+            const u32 number = numbers.at(0, k);
+            const u32 at = places.at(0, k);
+            team.clear_bits(s_.indexed[number / 32], 1u << number % 32);
+            if ((at & at_known) != 0) s_.index_buckets[(at & at_bucket) >> 3].places[at & 7] = 0;
+            else search_and_take_out(team, s_.numbered_entry(number), number, kinds.at(0, k));
         });
-    }
-
-    /// By the lane that cleared its live bit.
-    SLIPSTREAM_BOTH void remove(team_type& team, const table_entry& e, u32 number) const
-    {
-        if (!(s_.indexed[number / 32] >> number % 32 & 1)) {
-            team.add(s_.index_live[index_other], ~u32{0});
-            return;
-        }
-        team.clear_bits(s_.indexed[number / 32], 1u << number % 32);
-        const u32 kind = class_of(e);
-        team.add(s_.index_live[kind], ~u32{0});
-        take_out(team, e, number, kind);
     }
 
     /// Nothing is live any more; `words` words of live bits were in use.
@@ -181,7 +181,13 @@ private:
         });
     }
 
-    SLIPSTREAM_BOTH void take_out(team_type& team, const table_entry& e, u32 number, u32 kind) const
+    // Words of index_at: number of a bucket << 3 | place, and
+    static constexpr u32 at_known = 1u << 15;      ///< else it must be searched for
+    static constexpr u32 at_registered = 1u << 14; ///< of that class
+    static constexpr u32 at_bucket = at_registered - 8;
+    static_assert(2 * index_buckets_max * 8 <= at_registered && index_places <= 8);
+
+    SLIPSTREAM_BOTH void search_and_take_out(team_type& team, const table_entry& e, u32 number, u32 kind) const
     {
         const u32 h = key(e, kind);
         SLIPSTREAM_ONE_COPY
@@ -207,10 +213,8 @@ private:
         return hash(kind == index_registered ? e.begin() : e.begin() >> shift_of(kind), kind);
     }
     SLIPSTREAM_BOTH static u32 word_of(u32 h, u32 number) { return (h & 0xffff0000u) | (number + 1); }
-    SLIPSTREAM_BOTH index_bucket& bucket_of(u32 h, bool writes) const
-    {
-        return s_.index_buckets[(writes ? 0 : buckets_) + (h & (buckets_ - 1))];
-    }
+    SLIPSTREAM_BOTH u32 bucket_number(u32 h, bool writes) const { return (writes ? 0 : buckets_) + (h & (buckets_ - 1)); }
+    SLIPSTREAM_BOTH index_bucket& bucket_of(u32 h, bool writes) const { return s_.index_buckets[bucket_number(h, writes)]; }
 
     /// The places whose bits in `mask` are those of `word`.
     SLIPSTREAM_BOTH static u32 places_with(const index_bucket& bucket, u32 word, u32 mask)
@@ -238,7 +242,7 @@ private:
                     const u32 word = bucket.places[lowest_bit(hits)];
                     if (word == 0) continue;
                     const u32 number = (word & 0xffff) - 1;
-                    const table_entry old = s_.pool_entry(number / pool_block_entries, number % pool_block_entries);
+                    const table_entry old = s_.numbered_entry(number);
                     if (meets(e, old)) meet(old, number);
                 }
             }
@@ -266,6 +270,7 @@ private:
 
     const control_state<P>& s_;
     u32 buckets_;
+    u32 near_; ///< accesses of which index_at tells
 };
 
 } // namespace slipstream::device

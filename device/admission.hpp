@@ -12,14 +12,17 @@
 // knows, and a slot cannot have been given to a later task, because slots go back to ingest through this role, behind the
 // rows that name them (both queues are first in, first out).
 //
-// The leading team of a crew takes the role's decisions and puts what comes next as an order; all teams carry it out, the same code (access_batch.hpp):
-// tasks are admitted in batches, a lane an access. One with `after` entries is a batch by itself, one with more accesses than a batch has lanes
-// several, one after the other. An order that one team can carry out by itself is spared the others, and the crew's barriers.
+// The leading team of a crew takes the role's decisions. Tasks are admitted in batches, a lane an access (access_batch.hpp), the accesses of finished
+// tasks forgotten likewise: such an order is carried out by the other teams, the helpers, while the leading one hands the batch before it on and
+// lays the next one out. Where no second one waits and a single team is enough, it carries the order out by itself, without a barrier. A task with
+// `after` entries is a batch by itself, one with more accesses than a batch has lanes several, one after the other.
 //
-// COST  beside access_batch.hpp 60 instructions to hand a batch on, 40 for finished slots.
+// STATES  of an order: laid out and told -> (crew's barrier) carried out by the helpers -> (crew's barrier) ended: handed on, or its slots freed. One
+//         is told ahead at most, so that what belongs to it lies in two halves that take turns.
+// COST    beside access_batch.hpp 60 instructions to hand a batch on, 40 for finished slots; a barrier of the crew an order.
 //
-// OWNERS  the leading team (index 0) writes exposed, orders and the queues; live and the index, and the rows of predecessors, are the crew's while it
-//         carries out an order.
+// OWNERS  the leading team (index 0) writes exposed, orders and the queues, and the half that it lays out; live and the index, and the rows of
+//         predecessors, belong to who carries out an order, with the half that is carried out.
 // EDGES   A3 (decoded) · R10 (admitted: slot and row) · A11 (finished) · R2 (slot freed). The crew's barrier orders orders, rows and table between its teams.
 #pragma once
 #include "device/access_batch.hpp"
@@ -39,32 +42,34 @@ public:
     {
     }
 
-    /// Every team. The leading one takes back finished slots or admits what was decoded; true when it did anything. The others carry out an order
-    /// with it, and wait for the next one; false: there is none any more.
+    /// Every team. The leading one takes back finished slots or admits what was decoded; true when it did anything. A helper waits for an order and
+    /// carries it out; false: there is none any more.
     SLIPSTREAM_BOTH bool step(crew_type& crew)
     {
         team_type& team = crew.team();
         const bool leads = crew.index() == 0;
         job j{};
         if (leads) {
-            const verdict todo = next(team, crew.teams(), j);
+            const verdict todo = next(crew, j);
             if (todo != verdict::carry_out) return todo == verdict::done;
+        } else {
+            crew.sync();
+            j = told();
         }
-        if (!leads || j.together) crew.sync();
-        if (!leads) j = told();
-        const u32 teams = j.together ? crew.teams() : 1;
+        const u32 number = leads ? 0 : crew.index() - 1;
+        const u32 teams = leads ? 1 : crew.teams() - 1;
         switch (j.order) {
         case order_kind::batch:
-            batch_.run(team, crew.index(), teams, j.batch, [&] {
-                if (j.together) crew.sync();
-                else team.sync();
+            batch_.run(team, number, teams, j.batch, [&] {
+                if (leads) team.sync();
+                else crew.sync_helpers();
             });
             break;
-        case order_kind::forget: batch_.forget(team, crew.index(), teams, j.batch.blocks); break;
+        case order_kind::forget: batch_.forget(team, number, teams, j.batch); break;
+        case order_kind::nothing: break;
         case order_kind::leave: return false;
         }
-        if (j.together) crew.sync();
-        else team.sync();
+        team.sync();
         if (leads) end(team, j);
         return true;
     }
@@ -72,96 +77,156 @@ public:
     /// Everything decoded so far was handed on.
     SLIPSTREAM_BOTH bool decoded_empty(team_type& team) { return decoded_.available(team) == 0; }
 
-    /// No task lies in the table in part.
+    /// No task lies in the table in part, or is about to.
     SLIPSTREAM_BOTH bool between_tasks() const { return taken_ == 0; }
 
     /// The leading team, at the end, between tasks: lets the others go and saves what lives in registers.
     SLIPSTREAM_BOTH void finish(crew_type& crew)
     {
+        settle(crew);
         if (crew.team().leader()) {
             s_.counters[saved_whole] = whole_;
             s_.counters[saved_live_words] = words_;
         }
-        tell(crew.team(), {order_kind::leave, true, {}});
+        tell(crew.team(), {order_kind::leave, {}});
         crew.sync();
     }
 
 private:
     using extent = typename access_batch<P>::extent;
 
-    enum class order_kind : u32 { batch, forget, leave };
+    enum class order_kind : u32 { nothing, batch, forget, leave };
     enum class verdict { nothing, done, carry_out };
 
     /// An order, and what belongs to it.
     struct job {
         order_kind order;
-        bool together; ///< by all teams
-        extent batch;  ///< of forget: blocks
+        extent batch; ///< of forget: tasks, a pool block each
     };
 
     SLIPSTREAM_BOTH void tell(team_type& team, const job& j)
     {
         if (team.leader()) {
-            const u32 words[] = {static_cast<u32>(j.order), j.batch.tasks, j.batch.blocks, j.batch.row, j.batch.words, j.batch.grids, j.batch.before, j.batch.goes_on};
+            const u32 words[] = {static_cast<u32>(j.order), j.batch.tasks, j.batch.blocks, j.batch.row, j.batch.words, j.batch.before, j.batch.goes_on};
             SLIPSTREAM_UNROLL
-            for (u32 i = 0; i < order_words; ++i) s_.orders[i] = words[i];
+            for (u32 i = 0; i < order_words; ++i) s_.orders[half_ * order_words + i] = words[i];
         }
         team.sync();
+        half_ ^= 1;
     }
-    SLIPSTREAM_BOTH job told() const
+    SLIPSTREAM_BOTH job told()
     {
-        const u32* const o = s_.orders;
-        return {static_cast<order_kind>(o[0]), true, {o[1], o[2], o[3], o[4], o[5], o[6], o[7]}};
+        const u32* const o = s_.orders + half_ * order_words;
+        const job j{static_cast<order_kind>(o[0]), {o[1], o[2], o[3], o[4], o[5], o[6], half_}};
+        half_ ^= 1;
+        return j;
     }
 
-    /// What the crew has to do next, told to the others if they are needed.
-    SLIPSTREAM_BOTH verdict next(team_type& team, u32 teams, job& j)
+    /// The order that the helpers are at work with, if any, is ended.
+    SLIPSTREAM_BOTH void settle(crew_type& crew)
     {
-        const u32 most = teams * access_batch<P>::team_blocks < batch_max ? teams * access_batch<P>::team_blocks : batch_max;
-        const u32 arrived = decoded_.available(team);
-        const u32 room = admitted_.room(team);
+        if (told_.order == order_kind::nothing) return;
+        tell(crew.team(), {order_kind::nothing, {}});
+        crew.sync();
+        end_told(crew.team());
+    }
+    SLIPSTREAM_BOTH void end_told(team_type& team)
+    {
+        if (told_.order != order_kind::nothing) end(team, told_);
+        told_.order = order_kind::nothing;
+    }
+
+    /// What comes next: it is told to the helpers, or to be carried out by this team, or done already.
+    SLIPSTREAM_BOTH verdict next(crew_type& crew, job& j)
+    {
+        team_type& team = crew.team();
+        const u32 helpers = crew.teams() - 1;
+        const u32 in_one_go = (helpers > 1 ? helpers : 1) * access_batch<P>::team_blocks;
+        const u32 all_blocks = in_one_go < batch_max ? in_one_go : batch_max;
+        const u32 told_tasks = told_.order == order_kind::batch && told_.batch.goes_on == 0 ? told_.batch.tasks : 0; // not in the queue yet
+        // A batch costs much the same whatever its size: a few more looks, so that it is large.
+        const u32 arrived = decoded_.available(team, batch_max);
+        const u32 room = admitted_.room(team, batch_max + told_tasks) - told_tasks;
         const u32 count = arrived < room ? arrived : room;
-        // Many finished slots cost little more than one: a few wait while there is something to admit.
-        const u32 worth = m_.n.window_used / 8 < batch_max ? m_.n.window_used / 8 : batch_max;
+        // Many finished slots cost little more than one: a few wait while there is something to admit. No more than the teams take at once.
+        const u32 worth = m_.n.window_used / 8 < all_blocks ? m_.n.window_used / 8 : all_blocks;
         if (finished_.known() < worth || count == 0) finished_.look(team);
         const u32 finished = finished_.known();
-        j.order = order_kind::forget;
+        bool more = false; // waits behind it
+        j.batch.half = half_;
         if (finished != 0 && (count == 0 || finished >= worth)) {
-            j.batch.blocks = take_back(team, finished < batch_max ? finished : batch_max);
+            j.order = order_kind::forget;
+            j.batch.tasks = j.batch.blocks = take_back(team, finished < all_blocks ? finished : all_blocks);
+            more = count != 0;
         } else {
-            if (count == 0) return verdict::nothing;
+            if (count == 0) {
+                const bool busy = told_.order != order_kind::nothing;
+                settle(crew);
+                return busy ? verdict::done : verdict::nothing;
+            }
             const u32 slot = decoded_.peek(0);
             const task_head head = P::get(s_.heads[slot]);
-            if (head.whole_memory()) {
-                admit_whole(team, slot);
-                return verdict::done;
-            }
-            if (head.entries_and_flags == 0 && whole_ == 0) {
-                admit_free(team, count < 32 ? count : 32);
+            if (head.whole_memory() || (head.entries_and_flags == 0 && whole_ == 0)) {
+                settle(crew);
+                if (head.whole_memory()) admit_whole(team, slot);
+                else admit_free(team, count < 32 ? count : 32);
                 return verdict::done;
             }
             j.order = order_kind::batch;
-            j.batch = batch_.lay_out(team, count < 32 ? count : 32, most, rest_, taken_, [&](u32 k) { return decoded_.peek(k); });
-            const u32 grids = index_.grids(team);
-            j.batch.row = admitted_.position() % admitted_max;
-            j.batch.words = words_;
-            j.batch.grids = index_.useful(grids) ? grids : access_batch<P>::nothing_found;
-            j.batch.before = whole_ == 0 ? no_slot : whole_ - 1;
+            lay_out(team, count < 32 ? count : 32, all_blocks, (admitted_.position() + told_tasks) % admitted_max, j.batch);
+            more = j.batch.goes_on != 0 || count > j.batch.tasks;
         }
-        j.together = j.batch.blocks > access_batch<P>::team_blocks; // else one team is enough
-        if (j.together) tell(team, j);
-        else team.sync();
+        if (helpers != 0 && (more || told_.order != order_kind::nothing || j.batch.blocks > access_batch<P>::team_blocks)) {
+            tell(team, j);
+            crew.sync(); // the one before is carried out
+            end_told(team);
+            told_ = j;
+            return verdict::done;
+        }
         return verdict::carry_out;
+    }
+
+    /// Lays out a batch of the next decoded tasks, `count` at most, and takes them off their queue.
+    SLIPSTREAM_BOTH void lay_out(team_type& team, u32 count, u32 most, u32 row, extent& batch)
+    {
+        batch = batch_.lay_out(team, count, most, rest_, taken_, half_, [&](u32 k) { return decoded_.peek(k); });
+        batch.row = row;
+        batch.words = words_;
+        batch.before = whole_ == 0 ? no_slot : whole_ - 1;
+        u32 complement = ~0u; // its minimum is the maximum of what it is the complement of
+        team.each32([&](u32 k) {
+            if (k >= batch.blocks) return;
+            const u32 words = batch_.block(batch, k) / pool_word_blocks + 1;
+            complement = ~words < complement ? ~words : complement;
+        });
+        const u32 words = ~team.reduce_min(complement);
+        words_ = words < words_ ? words_ : words;
+        if (batch.goes_on != 0) { // the task has more blocks
+            taken_ += batch.blocks;
+            rest_ = P::get(s_.pool_next[batch_.block(batch, batch.blocks - 1)]);
+            return;
+        }
+        rest_ = no_block;
+        taken_ = 0;
+        decoded_.skip(batch.tasks);
+        decoded_.release(team);
     }
 
     /// An order is carried out.
     SLIPSTREAM_BOTH void end(team_type& team, const job& j)
     {
-        if (j.order == order_kind::batch) hand_on(team, j.batch);
-        else free_.publish(team);
+        if (j.order == order_kind::batch) {
+            hand_on(team, j.batch);
+            return;
+        }
+        team.each32([&](u32 k) {
+            if (k < j.batch.tasks) free_.put_ahead(k, batch_.slot(j.batch, k));
+        });
+        free_.advance(j.batch.tasks); // never full: it has room for every slot
+        free_.publish(team);
     }
 
-    /// Takes finished slots out of the table; their pool blocks are to be forgotten. They move on to ingest when free_ is published.
+    /// Takes finished slots out of what is exposed; their pool blocks are to be forgotten, then they move on to ingest.
     SLIPSTREAM_BOTH u32 take_back(team_type& team, u32 count)
     {
         bool whole_finished = false;
@@ -170,13 +235,11 @@ private:
             const u32 slot = finished_.peek(k);
             whole_finished |= slot + 1 == whole_;
             team.clear_bits(s_.exposed[slot / 32], 1u << slot % 32);
-            s_.batch_blocks[k] = P::get(s_.first_block[slot]);
-            free_.put_ahead(k, slot);
+            batch_.set_finished(half_, k, slot, P::get(s_.first_block[slot]));
         });
         if (team.any(whole_finished)) whole_ = 0;
         finished_.skip(count);
         finished_.release(team);
-        free_.advance(count); // never full: it has room for every slot
         return count;
     }
 
@@ -227,32 +290,18 @@ private:
     /// A batch has found its predecessors, and lies in the table.
     SLIPSTREAM_BOTH void hand_on(team_type& team, const extent& batch)
     {
-        u32 complement = ~0u; // its minimum is the maximum of what it is the complement of
-        team.each32([&](u32 k) {
-            if (k >= batch.blocks) return;
-            const u32 words = access_batch<P>::block_of(s_.batch_blocks[k]) / pool_word_blocks + 1;
-            complement = ~words < complement ? ~words : complement;
-        });
-        const u32 words = ~team.reduce_min(complement);
-        words_ = words < words_ ? words_ : words;
-        u32 waiting = batch_.waiting() | static_cast<u32>(waits_);
-        waits_ = false;
-        if (batch.goes_on != 0) { // the task has more blocks
-            taken_ += batch.blocks;
-            rest_ = P::get(s_.pool_next[access_batch<P>::block_of(s_.batch_blocks[batch.blocks - 1])]);
-            waits_ = (waiting & 1) != 0;
-            return;
-        }
-        rest_ = no_block;
-        taken_ = 0;
-        if (batch.tasks == 1 && find_after(team, s_.batch_slots[0], batch.row)) waiting = 1;
+        u32 waiting = batch_.waiting(batch) | static_cast<u32>(waits_);
+        waits_ = batch.goes_on != 0 && (waiting & 1) != 0;
+        if (batch.goes_on != 0) return;
+        if (batch.tasks == 1 && find_after(team, batch_.slot(batch, 0), batch.row)) waiting = 1;
         team.each32([&](u32 k) {
             if (k >= batch.tasks) return;
-            const u32 slot = s_.batch_slots[k];
+            const u32 slot = batch_.slot(batch, k);
             team.set_bits(s_.exposed[slot / 32], 1u << slot % 32);
             admitted_.put_ahead(k, slot | (waiting >> k & 1 ? 0 : admitted_free));
         });
-        admit_to_here(team, batch.tasks);
+        admitted_.advance(batch.tasks);
+        admitted_.publish(team);
     }
 
     /// Marks the exposed tasks that `after` entries name; ingest's gate made sure that they were admitted. One that a
@@ -291,9 +340,12 @@ private:
     // Equal on all lanes; of the leading team.
     u32 whole_; ///< slot + 1 of the exposed whole-memory task; 0: none
     u32 words_; ///< words of `live` in use
-    u32 rest_ = no_block; ///< of the first decoded task, the first pool block that is not yet in the table
-    u32 taken_ = 0;       ///< its blocks that are
-    bool waits_ = false;  ///< by these it waits for somebody
+    u32 rest_ = no_block; ///< of the first decoded task, the first pool block that no batch has had yet
+    u32 taken_ = 0;       ///< its blocks that one has had
+    bool waits_ = false;  ///< by those handed on it waits for somebody
+    job told_{};          ///< what the helpers are at work with
+    // Of every team.
+    u32 half_ = 0; ///< where the next order is told
 };
 
 } // namespace slipstream::device

@@ -271,12 +271,13 @@ struct cuda_platform {
         __device__ __forceinline__ T& at(u32 n, u32) { return values[n]; }
     };
 
-    /// Warps 4 to 7 of the control block, with a named barrier of their own. Warp 6 leads: warp 4 shares its SM sub-partition with the
+    /// Warps 4 to 7 of the control block, with named barriers of their own. Warp 6 leads: warp 4 shares its SM sub-partition with the
     /// scheduler and warp 7 with the linker, on whom latency depends.
     struct crew {
         __device__ static constexpr u32 teams() { return 4; }
         __device__ static __forceinline__ u32 index() { return (threadIdx.x / 32 + 2) % 4; }
         __device__ static __forceinline__ void sync() { asm volatile("bar.sync 1, %0;" ::"n"(32 * teams()) : "memory"); }
+        __device__ static __forceinline__ void sync_helpers() { asm volatile("bar.sync 2, %0;" ::"n"(32 * (teams() - 1)) : "memory"); }
         __device__ __forceinline__ cuda_platform::team& team() { return lanes_; }
 
     private:

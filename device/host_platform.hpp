@@ -233,6 +233,7 @@ struct host_platform {
         static constexpr u32 teams() { return 1; }
         static constexpr u32 index() { return 0; }
         static void sync() {}
+        static void sync_helpers() {}
         host_platform::team& team() { return team_; }
 
     private:

@@ -10,10 +10,10 @@
 // message longer than its ring streams through it. The decoded task is never copied again: accesses go into the pool, the rebuilt
 // task struct into the slot's record.
 //
-// Accesses stay as they came, for admission to resolve, unless it has more than a batch to go already (entry_resolver.hpp).
+// Accesses stay as they came: admission resolves them, an access a lane of four warps (entry_resolver.hpp).
 //
 // COST    in cycles of a batch of 31 one-slot messages with four handles (H200, a build with clock reads in these places): places for all of them 1200,
-//         describing them 650, scalars and accesses as they came 3600 (9300 where it resolves the handles itself), a look and poll 2600,
+//         describing them 650, scalars and accesses as they came 3600 (9300 when it resolved the handles itself), a look and poll 2600,
 //         whatever slots came back 1700, the fence 250. No loop over messages where all take one ring slot. On the bus: a slot once, and what looks find empty: 128 B a ring while idle; of the busy ring no more
 //         than twice what came last.
 // KEPT    s.kept is staged_slots + ahead_slots_max ring slots long. A look is staged behind the first staged_slots; what was left
@@ -488,9 +488,7 @@ private:
         const u64 first_number = rp.messages;
         rp.position += taken;
 
-        // Then the content. Entries are left for admission to resolve, except those of tasks that it sees none of, or that wait at the gate; and where
-        // it has more than a batch to go already.
-        const bool behind = brief && decoded_.backlog(team) > batch_max;
+        // Then the content. Entries are left for admission to resolve, except those of tasks that it sees none of, or that wait at the gate.
         u32 known = ~s_.counters[handles_known]; // complement of the handles that must be known, so that the minimum is the most
         const u32 mine = team.mask32([&](u32 k) {
             if (k >= messages) return false;
@@ -498,7 +496,7 @@ private:
             const u32* const w = words + 4 * part.first_chunk;
             const abi::message_header h = header_at(w);
             const bool waits = gated && k + 1 == messages;
-            const bool leaves = ordered(h) && !waits && !behind && (h.flags & abi::flag_whole_memory) == 0;
+            const bool leaves = ordered(h) && !waits && (h.flags & abi::flag_whole_memory) == 0;
             describe(part.slot, r, first_number + k, h, ordered(h) || waits ? h.entries : 0);
             chain_blocks(part.slot, part.top, blocks_for(h.entries), leaves ? h.entries : 0);
             if (!waits) decoded_.put_ahead(k, part.slot);

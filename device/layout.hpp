@@ -61,7 +61,8 @@ inline constexpr u32 waits_max = 3;       ///< tasks that a staged one may wait 
 inline constexpr u32 admitted_max = 64; ///< tasks between admission and linker
 inline constexpr u32 batch_max = 32;    ///< tasks, and pool blocks, that admission takes at once
 inline constexpr u32 batch_cells_bits = 9;
-inline constexpr u32 order_words = 8;   ///< of an order to admission's crew
+inline constexpr u32 batch_marks_max = 3;
+inline constexpr u32 order_words = 7;   ///< of an order to admission's crew
 inline constexpr u32 completion_span = 65536; ///< submissions a ring may be ahead of its low-water mark
 inline constexpr u32 completion_words = completion_span / 32;
 inline constexpr u32 failures_kept = 1024;    ///< failure records the host may be behind; more is back-pressure
@@ -514,14 +515,15 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(index_buckets, index_bucket, near, 2 * s.index_buckets)                                                           \
     X(indexed, u32, near, s.pool_words()) /* a bit an access: live, and in a bucket or spilled */                       \
     X(index_live, u32, near, index_classes) /* live accesses of each class */                                           \
+    X(index_at, u16, near, s.pool_near_blocks * pool_block_entries) /* where the index has an access (access_index.hpp) */ \
     X(exposed, u32, near, s.groups())    /* a bit a slot: admitted, not finished, not hidden by a whole-memory task */  \
-    X(orders, u32, near, order_words)    /* to the crew's other teams: see admission::job */                            \
-    X(batch_slots, u32, near, batch_max)  /* window slots of the tasks of admission's batch */                          \
-    X(batch_spans, u32, near, batch_max)  /* first of their blocks in batch_blocks | how many << 8 | how many came in batches before << 16 */ \
-    X(batch_blocks, u32, near, batch_max) /* pool block | task << 24 */                                                 \
+    X(orders, u32, near, 2 * order_words) /* to the crew's other teams, in two halves as the next four: see admission::job */ \
+    X(batch_slots, u32, near, 2 * batch_max)  /* window slots of the tasks of admission's batch */                      \
+    X(batch_spans, u32, near, 2 * batch_max)  /* first of their blocks in batch_blocks | how many << 8 | how many came in batches before << 16 */ \
+    X(batch_blocks, u32, near, 2 * batch_max) /* pool block | task << 24 */                                             \
+    X(batch_marks, u32, near, 2 * batch_marks_max) /* see access_batch */                                               \
     X(batch_dead, u32, near, batch_max * pool_block_entries / 32) /* a bit an access: a later one of the batch covers it */ \
     X(batch_grids, u32, near, batch_max * pool_block_entries / 32) /* of a team: coarsest grid | raw ranges << 31 */    \
-    X(batch_marks, u32, near, 3)                                                                                        \
     X(batch_scans, u32, near, batch_max)  /* of batch_blocks | accesses to be compared with all << 8 */                 \
     X(covered, u32, near, s.pool_words()) /* a bit an access: live, and covered by the batch in hand; else 0 */         \
     X(batch_cells, batch_cell, near, 1u << batch_cells_bits)                                                            \
@@ -635,6 +637,7 @@ struct control_state {
         else P::set(pool_far[(block - pool_near_blocks) * pool_block_entries + at], entry);
     }
     /// Access `k` of the 32 that share word `w` of the live bits.
+    SLIPSTREAM_BOTH table_entry numbered_entry(u32 number) const { return pool_entry(number / pool_block_entries, number % pool_block_entries); }
     SLIPSTREAM_BOTH table_entry word_entry(u32 w, u32 k) const
     {
         return pool_entry(w * pool_word_blocks + k / pool_block_entries, k % pool_block_entries);

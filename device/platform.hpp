@@ -39,7 +39,8 @@
 //
 // A lane_array<T, N> holds N x 32 values; at(n, k) is touched by the lane that has item k in mask32 alone: a register there.
 //
-// A crew is several teams that work on one task together: teams(), index() and team() of the caller, sync() of all lanes of all.
+// A crew is several teams, of which the first (index 0) leads the others, its helpers: teams(), index() and team() of the caller, sync() of all lanes
+// of all, sync_helpers() of all lanes of the helpers.
 #pragma once
 #include "device/edge.hpp"
 #include <slipstream/abi/word.hpp>

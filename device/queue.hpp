@@ -28,10 +28,10 @@ public:
     {
     }
 
-    /// Free entries, at least; looks at the consumer's counter only when the last look is used up.
-    SLIPSTREAM_BOTH u32 room(typename P::team& team)
+    /// Free entries, at least; looks at the consumer's counter only when fewer than `wanted` are left of the last look.
+    SLIPSTREAM_BOTH u32 room(typename P::team& team, u32 wanted = 1)
     {
-        if (tail_ - head_seen_ == q_.capacity)
+        if (q_.capacity - (tail_ - head_seen_) < wanted)
             head_seen_ = team.broadcast(team.leader() ? P::load(APush, *q_.head, order::acquire, scope::block) : 0u);
         return q_.capacity - (tail_ - head_seen_);
     }
@@ -95,10 +95,10 @@ public:
     {
     }
 
-    /// Entries that may be read; looks at the producer's counter only when none is known.
-    SLIPSTREAM_BOTH u32 available(typename P::team& team)
+    /// Entries that may be read; looks at the producer's counter only when fewer than `wanted` are known.
+    SLIPSTREAM_BOTH u32 available(typename P::team& team, u32 wanted = 1)
     {
-        if (tail_seen_ == head_) {
+        if (tail_seen_ - head_ < wanted) {
             tail_seen_ = team.broadcast(team.leader() ? P::load(APop, *q_.tail, order::acquire, scope::block) : 0u);
             team.sync();
         }

@@ -127,7 +127,7 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     n.pool_blocks = ((n.rings + 1) * blocks_per_message + n.window + word - 1) / word * word;
 
     // The access index gives way where the rest needs the room; it shall leave some for accesses.
-    constexpr u32 word_bytes = 32 * sizeof(abi::access_entry);
+    constexpr u32 word_bytes = 32 * (sizeof(abi::access_entry) + sizeof(u16)); // the entry, and where the index has it
     constexpr u32 words_left = 16;
     constexpr u32 index_buckets_least = 64;
     n.index_buckets = n.index_buckets_wanted();

@@ -179,7 +179,7 @@ public:
     void cell_access(u32 cell, engine::cell_use use);
     void pause();
     u64 clock();
-    void barrier(const char* name, bool orders);
+    void barrier(const char* name, bool orders, u32 first);
     u32 parity();
     lane* current = nullptr;
     role& own_role() { return *roles_[current->role]; }
@@ -449,15 +449,16 @@ u64 explorer_engine::clock()
     return clock_ + ++current->clock_reads; // not a function of what others do: keeps equivalent schedules equal
 }
 
-void explorer_engine::barrier(const char* name, bool orders)
+void explorer_engine::barrier(const char* name, bool orders, u32 first)
 {
-    if (!current || own_role().lanes.size() == 1) return;
+    if (!current || own_role().lanes.size() == first + 1) return;
     leave_if_abandoned();
     lane& l = *current;
     role& r = own_role();
     l.barrier = name;
     l.state = lane_state::barrier;
-    for (u32 i : r.lanes)
+    const std::vector<u32> lanes(r.lanes.begin() + first, r.lanes.end());
+    for (u32 i : lanes)
         if (lanes_[i]->state != lane_state::barrier) {
             l.stack.leave();
             leave_if_abandoned();
@@ -466,14 +467,14 @@ void explorer_engine::barrier(const char* name, bool orders)
     // The last one to arrive opens it. The others are runnable without an operation of their own: pending with no location.
     u32 threads[threads_max];
     u32 count = 0;
-    for (u32 i : r.lanes) {
+    for (u32 i : lanes) {
         if (std::strcmp(lanes_[i]->barrier, name) != 0)
             throw failed_check{"lanes of " + r.name + " diverge: " + name + " and " + lanes_[i]->barrier};
         threads[count++] = lanes_[i]->thread;
     }
     if (orders) mem.barrier(threads, count);
-    join_clocks(r.lanes.data(), count);
-    for (u32 i : r.lanes) {
+    join_clocks(lanes.data(), count);
+    for (u32 i : lanes) {
         lanes_[i]->state = lane_state::pending;
         lanes_[i]->location = none;
     }
@@ -1228,14 +1229,14 @@ u32 lane_count()
 {
     return the_engine().current ? static_cast<u32>(the_engine().own_role().lanes.size()) : 1;
 }
-void barrier(const char* what, bool orders) { the_engine().barrier(what, orders); }
+void barrier(const char* what, bool orders, u32 first) { the_engine().barrier(what, orders, first); }
 
 const u64* gather(const char* what, u64 mine)
 {
     explorer_engine& e = the_engine();
     u64* all = e.own_role().gathered[e.parity()];
     all[e.current->rank] = mine;
-    e.barrier(what, true);
+    e.barrier(what, true, 0);
     return all;
 }
 
@@ -1245,7 +1246,7 @@ void broadcast(void* bytes, u32 count)
     if (!e.current || e.own_role().lanes.size() == 1) return;
     unsigned char* all = e.own_role().broadcasted[e.parity()];
     if (e.current->rank == 0) std::memcpy(all, bytes, count);
-    e.barrier("broadcast", true);
+    e.barrier("broadcast", true, 0);
     std::memcpy(bytes, all, count);
 }
 

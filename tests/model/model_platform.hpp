@@ -1,7 +1,7 @@
 // The model platform: protocol code runs on it unchanged, every atomic operation and every plain cell under the explorer.
 //
 // model_platform<1> roles have one lane (collectives are identities), model_platform<4> roles are spawned with spawn_team.
-// model_platform<1, 2> has crews of two teams of one lane: a crew is spawned as a team of two lanes.
+// model_platform<1, 2> and <1, 3> have crews of two and three teams of one lane: a crew is spawned as a team of so many lanes.
 // Words are shared types of both. Nothing here has `.raw`: what bypasses the Platform does not compile.
 #pragma once
 #include "tests/model/engine.hpp"
@@ -91,8 +91,9 @@ template <class T> void label(const cell<T>& c, const char* name) { engine::labe
 /// Bugs that a test plants in the crew's barrier.
 enum class crew_bug : u8 {
     none,
-    no_order,    ///< it waits, but hands nothing over
-    no_wait_end, ///< every second one (the end of a scan) is left out
+    no_order,         ///< it waits, but hands nothing over
+    no_helpers_order, ///< that of the helpers likewise
+    no_wait,          ///< every second one is left out
 };
 inline crew_bug planted_crew_bug = crew_bug::none;
 
@@ -258,8 +259,12 @@ struct model_platform {
         {
             if constexpr (Teams == 1) return;
             ++syncs_;
-            if (planted_crew_bug == crew_bug::no_wait_end && syncs_ % 2 == 0) return;
+            if (planted_crew_bug == crew_bug::no_wait && syncs_ % 2 == 0) return;
             engine::barrier("crew", planted_crew_bug != crew_bug::no_order);
+        }
+        void sync_helpers()
+        {
+            if constexpr (Teams > 2) engine::barrier("helpers", planted_crew_bug != crew_bug::no_helpers_order, 1);
         }
         model_platform::team& team() { return team_; }
 

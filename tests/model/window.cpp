@@ -78,6 +78,7 @@ report run(const std::vector<test_task>& program, options how, const arrangement
 using P1 = without_host<1>;
 using P4 = without_host<4>;
 using crew_of_two = without_host<1, 2>;
+using crew_of_three = without_host<1, 3>;
 /// Its scheduler gives the linker some looks' time, as on the GPU.
 struct with_waits : P1 {
     static constexpr u32 wait_for_linker = 2;
@@ -340,27 +341,29 @@ TEST_CASE("a record written while the scheduler runs reaches the worker, wheneve
     CHECK(r.failure->what.find("race on") == 0);
 }
 
-TEST_CASE("a crew of two teams shares the old accesses and finds every predecessor; its barrier is needed", "[model][window][mutation]")
+TEST_CASE("a crew's helpers share a batch while its leader lays out the next; every predecessor is found, and all barriers are needed",
+          "[model][window][mutation]")
 {
-    // The first task's 160 accesses are more than a batch of two teams holds. Of the last one's the write lies in the ninth pool block,
-    // the helper's.
+    // The first task's 160 accesses are more than a batch holds. Of the last one's the write lies in the ninth pool block, a second helper's.
     test_task wide, last;
     wide.accesses.assign(160, {1, R});
     last.accesses.assign(35, {0, R});
     last.accesses.push_back({1, W});
     const engine_size size{.ring_slots = 64, .window_used = 4, .pool_blocks = 56};
     const std::vector<test_task> program = {wide, {{{0, W}}}, last};
-    const auto walk = [&](const char* name) {
-        return run<crew_of_two>(program, {.name = name, .search = search::random, .executions_max = 5'000, .seconds_max = 4}, admission_beside, -1, size);
-    };
-    CHECK_FALSE(walk("crew of two").failure);
-    for (const crew_bug bug : {crew_bug::no_order, crew_bug::no_wait_end}) {
+    const auto walks = [](const char* name) { return options{.name = name, .search = search::random, .executions_max = 5'000, .seconds_max = 4}; };
+    const auto walk = [&](const char* name) { return run<crew_of_three>(program, walks(name), admission_beside, -1, size); };
+    CHECK_FALSE(walk("crew of three").failure);
+    CHECK_FALSE(run<crew_of_two>(program, walks("crew of two"), admission_beside, -1, size).failure);
+    for (const crew_bug bug : {crew_bug::no_order, crew_bug::no_helpers_order, crew_bug::no_wait}) {
         planted_crew_bug = bug;
-        const report r = walk(bug == crew_bug::no_order ? "crew whose barrier orders nothing" : "crew that does not wait for a scan's end");
+        const report r = walk(bug == crew_bug::no_order ? "crew whose barrier orders nothing"
+                              : bug == crew_bug::no_wait ? "crew that leaves out every second barrier"
+                                                         : "crew whose helpers' barrier orders nothing");
         planted_crew_bug = crew_bug::none;
         REQUIRE(r.failure);
         // Teams that leave one out meet at different ones, and wait.
-        CHECK((bug == crew_bug::no_wait_end || r.failure->what.find("race on") == 0));
+        CHECK((bug == crew_bug::no_wait || r.failure->what.find("race on") == 0));
     }
     const report r = run<crew_of_two>({wide, last}, {.name = "crew of two, all schedules", .seconds_max = 20}, admission_beside, -1, size);
     CHECK(r.exhausted);

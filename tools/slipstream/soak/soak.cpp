@@ -57,7 +57,7 @@ public:
 
 private:
     static constexpr u32 runs_of_one = 8; ///< on one engine
-    u32 streams_of(u32 style) const { return style == 0 ? (r_.cuda ? 100 : 4) : 2; }
+    u32 streams_of(u32 style) const { return style == 0 ? (r_.cuda ? 200 : 4) : 2; }
 
     u32 tasks_of(u32 style) const { return r_.stream_tasks ? r_.stream_tasks : !r_.cuda ? 1500 : style == 0 ? 100'000 : 20'000; }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr stream_style style_table[styles] = {
     // name     raw     len   join   tile listed handle after many whole blocks  spin fail
-    {"light", 14, 16, 4, 6000, 1000, 2000, 12000, 200, 2, 2, 200, 300, 0},
+    {"light", 10, 13, 1, 6000, 0, 0, 0, 300, 0, 1, 100, 60, 0},
     {"dense", 6, 9, 8, 12000, 3000, 8000, 8000, 2000, 5, 20, 2000, 2000, 0},
     {"tiles", 9, 12, 8, 2000, 40000, 8000, 16000, 1000, 5, 20, 2000, 1000, 0},
     {"handles", 10, 14, 6, 20000, 6000, 6000, 56000, 1000, 5, 20, 1000, 1000, 0},
