@@ -33,19 +33,24 @@ public:
     /// Appends one chunk of the message in hand. wait() is called while the ring is full; it returns false to give up, and
     /// then the ring is unusable: a message is there in part.
     template <class Wait>
-    [[nodiscard]] bool put(abi::chunk chunk, Wait&& wait)
+    [[nodiscard]] bool put(const abi::chunk& chunk, Wait&& wait)
     {
         if (chunk_ == 0)
             while (!has_room(1))
                 if (!wait()) return false;
-        chunk.w[3] = abi::lap_tag(position_, slots_);
-        P::store(device::edge::R0_ring_publish, ring_[position_ & (slots_ - 1)].chunks[chunk_], chunk, device::order::release,
-                 device::scope::system);
+        store(chunk_, chunk);
         if (++chunk_ == abi::slot_chunks) {
             chunk_ = 0;
             ++position_;
         }
         return true;
+    }
+
+    /// Appends a message of whole slots, for which there is room.
+    void put_slots(const abi::chunk* chunks, u32 slots)
+    {
+        for (u32 s = 0; s < slots; ++s, ++position_)
+            for (u32 c = 0; c < abi::slot_chunks; ++c) store(c, chunks[s * abi::slot_chunks + c]);
     }
 
     /// Fills the last slot of the message up.
@@ -61,6 +66,13 @@ public:
     u64 position() const { return position_; }
 
 private:
+    /// Chunk c of the slot at the writer's position.
+    void store(u32 c, const abi::chunk& chunk)
+    {
+        P::store(device::edge::R0_ring_publish, ring_[position_ & (slots_ - 1)].chunks[c],
+                 abi::chunk{{chunk.w[0], chunk.w[1], chunk.w[2], abi::lap_tag(position_, slots_)}}, device::order::release, device::scope::system);
+    }
+
     device::ring_slot<P>* ring_ = nullptr;
     u32 slots_ = 0;
     device::ring_page<P>* page_ = nullptr;

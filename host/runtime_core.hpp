@@ -83,7 +83,7 @@ private:
     bool all_retired();
     bool something_can_run();
     stream_port& need_streams();
-    void encode(ring& r, u32 type, const void* task, const submit_options& options, bool& abandoned);
+    bool submit_short(ring& r, const abi::task_type& layout, u32 type, const void* task, const submit_options& options, u32 flags);
     void begin_at(const device::control_state<P>& state, u64 position);
     void service();
     void watch_progress(bool resident, bool wanted);
