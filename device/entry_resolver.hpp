@@ -2,7 +2,7 @@
 // become the memory they name.
 //
 // Ingest leaves the entries of most tasks unresolved in the pool (pool_tag::unresolved): a raw range as it will be, a handle as its word. Admission resolves
-// them when it takes the task in, a lane an access: four warps, where ingest has one.
+// them when it takes the task in, a lane an access: three warps, where ingest has one.
 //
 // COST    of an access: one look at the device's copy of the handle table, an L2 round trip for all lanes together, and four words stored to the record.
 // OWNERS  ingest, or admission of a task that it has taken in: records, pool entries and tags of that task.

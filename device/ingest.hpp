@@ -10,7 +10,7 @@
 // message longer than its ring streams through it. The decoded task is never copied again: accesses go into the pool, the rebuilt
 // task struct into the slot's record.
 //
-// Accesses stay as they came: admission resolves them, an access a lane of four warps (entry_resolver.hpp).
+// Accesses stay as they came: admission resolves them, an access a lane of its helpers (entry_resolver.hpp).
 //
 // COST    in cycles of a batch of 31 one-slot messages with four handles (H200, a build with clock reads in these places): places for all of them 1200,
 //         describing them 650, scalars and accesses as they came 3600 (9300 when it resolved the handles itself), a look and poll 2600,
