@@ -336,6 +336,7 @@ private:
             progress = true;
             k += taken;
         }
+        if (progress && logs()) log_sample(team, r, rp.position); // before the submitter is told: it writes again at once
         // The submitter is told every quarter ring, and at once when the ring runs dry.
         if (rp.position != rp.published && (!progress || 4 * (rp.position - rp.published) >= m_.n.ring_slots)) {
             team.sync();
@@ -346,7 +347,6 @@ private:
             rp.published = rp.position;
         }
         team.sync();
-        if (progress && logs()) log_sample(team, r, rp.position);
         if (team.leader()) s_.progress[r] = rp;
         team.sync();
         return progress;

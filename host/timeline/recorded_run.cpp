@@ -42,8 +42,8 @@ clock_alignment measure_clocks(runtime_base& runtime, u32 marker_type)
     return align_clocks(brackets);
 }
 
-/// Written minus taken. Slots taken before they were written, by the error of the clocks, count as none.
-std::vector<level> fill_of(std::vector<level> written, std::vector<level> taken)
+/// Written minus taken. Slots taken before they were written, by the error of the clocks, count as none; more than the ring has, as all.
+std::vector<level> fill_of(std::vector<level> written, std::vector<level> taken, u64 ring)
 {
     struct change {
         level at;
@@ -57,7 +57,7 @@ std::vector<level> fill_of(std::vector<level> written, std::vector<level> taken)
     u64 last_written = 0, last_taken = 0;
     for (const change& c : changes) {
         (c.is_written ? last_written : last_taken) = c.at.value;
-        out.push_back({c.at.time_ns, last_written > last_taken ? last_written - last_taken : 0});
+        out.push_back({c.at.time_ns, last_written > last_taken ? std::min(last_written - last_taken, ring) : 0});
     }
     return out;
 }
@@ -105,7 +105,7 @@ recorded_run record_run(const std::string& name, const config& configuration, co
     std::vector<level> written, taken;
     for (const auto& s : samples.written) written.push_back({static_cast<std::int64_t>(s.time_ns) - begin, s.slots});
     for (const auto& s : samples.taken) taken.push_back({since_begin(s.time_ns), s.slots});
-    out.ring_fill = fill_of(std::move(written), std::move(taken));
+    out.ring_fill = fill_of(std::move(written), std::move(taken), out.ring);
     drop_before_the_run(out.occupied);
     drop_before_the_run(out.ring_fill);
     out.lost_runs = samples.lost_runs;

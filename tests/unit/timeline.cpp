@@ -140,6 +140,32 @@ TEST_CASE("the window is never fuller than it is, the ring neither, and both are
     for (std::size_t i = 1; i < r.occupied.size(); ++i) REQUIRE(r.occupied[i - 1].time_ns <= r.occupied[i].time_ns);
 }
 
+TEST_CASE("by one clock, a ring never holds more than it has room for, and no slot is taken twice", "[timeline][api]")
+{
+    in_time(60, [] {
+        constexpr u32 tasks = 2000;
+        auto c = host_config(); // its device reads the host's clock
+        c.ring_slots = 16;
+        c.flight_log = tasks;
+        engine rt(c);
+        std::vector<u64> x(1, 1);
+        for (u32 i = 0; i < tasks; ++i) rt.submit(step_task{{x.data(), 1}});
+        REQUIRE(rt.wait_all());
+        rt.pause();
+        const flight_samples s = rt.flight_samples();
+        REQUIRE(s.written.size() == tasks);
+        REQUIRE_FALSE(s.taken.empty());
+        for (std::size_t i = 1; i < s.taken.size(); ++i) REQUIRE(s.taken[i - 1].slots < s.taken[i].slots);
+        CHECK(s.written.back().slots == s.taken.back().slots);
+        // Each side notes its step where the other cannot have answered it yet.
+        std::size_t k = 0;
+        for (const auto& w : s.written) {
+            while (k < s.taken.size() && s.taken[k].time_ns <= w.time_ns) ++k;
+            REQUIRE(w.slots <= c.ring_slots + (k == 0 ? 0 : s.taken[k - 1].slots));
+        }
+    });
+}
+
 TEST_CASE("a task mailed behind a running one shows since when its worker has waited", "[timeline][api]")
 {
     in_time(60, [] {
