@@ -19,8 +19,8 @@ public:
         run_result result;
         result.makespan_us = watch_.total_us();
         result.submit_us = submit_us;
-        result.cpu_us = cpu_us(CLOCK_PROCESS_CPUTIME_ID) - process_us_;
         result.submitter_cpu_us = cpu_us(CLOCK_THREAD_CPUTIME_ID) - thread_us_;
+        result.cpu_us = cpu_us(CLOCK_PROCESS_CPUTIME_ID) - process_us_;
         return result;
     }
 
@@ -32,6 +32,7 @@ private:
         return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_nsec) / 1e3;
     }
 
+    // The process's lap holds the thread's: begun before it, ended behind it.
     double process_us_ = cpu_us(CLOCK_PROCESS_CPUTIME_ID);
     double thread_us_ = cpu_us(CLOCK_THREAD_CPUTIME_ID);
     stopwatch watch_; ///< last: it starts when the others have been read

@@ -68,7 +68,7 @@ class Compare(CliTest):
         self.assertIsNone(result["subjects"][0]["figures"][0]["over_serial"])
 
     def test_a_wrong_result_fails_the_command(self):
-        result, _ = self.json_of("compare", SMALL.replace("60", "300") + ",break=RAW", *QUICK, "--engine", "slipstream", code=1)
+        result, _ = self.json_of("compare", SMALL.replace("60", "300") + ",break=RAW", "--device", "host", "--repeat", 10, "--engine", "slipstream", code=1)
         self.assertIs(result["subjects"][0]["runs"][0]["verified"], False)
 
     def test_the_demo_is_found_beside_the_program(self):

@@ -124,7 +124,7 @@ class Replay(CliTest):
     def test_an_edge_left_out_does_not_verify(self):
         kineto, et = self.pair()
         for kind in ("RAW", "WAR", "WAW"):
-            result, _ = self.json_of("replay", kineto, "--et", et, "--device", "host", "--repeat", 1, "--engine", "slipstream",
+            result, _ = self.json_of("replay", kineto, "--et", et, "--device", "host", "--repeat", 10, "--engine", "slipstream",
                                      "--break", kind, code=1)
             self.assertIs(result["runs"][0]["verified"], False, kind)
 

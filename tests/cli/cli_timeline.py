@@ -70,7 +70,7 @@ class Timeline(CliTest):
         self.assertEqual(trace["otherData"]["slipstream.lost_runs"], str(notes[0]["args"]["lost_runs"]))
 
     def test_a_broken_edge_fails_the_command(self):
-        self.run_cli("run", "random-dag", "--device", "host", "--repeat", 1, "--engine", "slipstream", "--break", "RAW", "--timeline",
+        self.run_cli("run", "random-dag", "--device", "host", "--repeat", 10, "--engine", "slipstream", "--break", "RAW", "--timeline",
                      self.path("broken.json"), code=1)
         self.assertTrue(os.path.exists(self.path("broken.json")))
 
