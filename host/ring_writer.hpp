@@ -6,8 +6,14 @@
 // COST    one 16-byte store a chunk; `consumed` is read (a cache line the GPU writes) only when the last known room is used up.
 #pragma once
 #include "device/layout.hpp"
+#include <bit>
 
 namespace slipstream::host {
+
+/// A chunk in a register.
+using chunk_vector = u64 __attribute__((vector_size(sizeof(abi::chunk))));
+
+inline chunk_vector vector_of(const abi::chunk& c) { return chunk_vector{c.w[0] | u64{c.w[1]} << 32, c.w[2] | u64{c.w[3]} << 32}; }
 
 template <class P>
 class ring_writer {
@@ -38,7 +44,7 @@ public:
         if (chunk_ == 0)
             while (!has_room(1))
                 if (!wait()) return false;
-        store(chunk_, chunk);
+        store(ring_[position_ & (slots_ - 1)], chunk_, vector_of(chunk), tag_at(position_));
         if (++chunk_ == abi::slot_chunks) {
             chunk_ = 0;
             ++position_;
@@ -47,10 +53,16 @@ public:
     }
 
     /// Appends a message of whole slots, for which there is room.
-    void put_slots(const abi::chunk* chunks, u32 slots)
+    void put_slots(const chunk_vector* chunks, u32 slots)
     {
-        for (u32 s = 0; s < slots; ++s, ++position_)
-            for (u32 c = 0; c < abi::slot_chunks; ++c) store(c, chunks[s * abi::slot_chunks + c]);
+        u64 at = position_; // not in memory that a store might have changed
+        for (const u64 end = at + slots; at != end; ++at, chunks += abi::slot_chunks) {
+            device::ring_slot<P>& slot = ring_[at & (slots_ - 1)];
+            const chunk_vector tag = tag_at(at);
+#pragma GCC unroll 4
+            for (u32 c = 0; c < abi::slot_chunks; ++c) store(slot, c, chunks[c], tag);
+        }
+        position_ = at;
     }
 
     /// Fills the last slot of the message up.
@@ -66,11 +78,11 @@ public:
     u64 position() const { return position_; }
 
 private:
-    /// Chunk c of the slot at the writer's position.
-    void store(u32 c, const abi::chunk& chunk)
+    chunk_vector tag_at(u64 position) const { return chunk_vector{0, u64{abi::lap_tag(position, slots_)} << 32}; }
+    /// The chunk comes without its tag.
+    static void store(device::ring_slot<P>& slot, u32 c, chunk_vector chunk, chunk_vector tag)
     {
-        P::store(device::edge::R0_ring_publish, ring_[position_ & (slots_ - 1)].chunks[c],
-                 abi::chunk{{chunk.w[0], chunk.w[1], chunk.w[2], abi::lap_tag(position_, slots_)}}, device::order::release, device::scope::system);
+        P::store(device::edge::R0_ring_publish, slot.chunks[c], std::bit_cast<abi::chunk>(chunk | tag), device::order::release, device::scope::system);
     }
 
     device::ring_slot<P>* ring_ = nullptr;

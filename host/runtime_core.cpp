@@ -1,6 +1,5 @@
 // Submission, completion, memory and the service thread.
 #include "host/runtime_core.hpp"
-#include "host/short_message.hpp"
 #include "device/control.hpp"
 #include "host/bus_count.hpp"
 #include "host/nvtx_range.hpp"
@@ -55,9 +54,10 @@ thread_local thread_rings my_rings;
 /// The one used last. Runtimes have numbers from 1 on, which do not come again.
 struct ring_used {
     u64 core;
-    u32 ring;
+    void* ring;
+    u32 index;
 };
-thread_local constinit ring_used last_ring{0, 0};
+thread_local constinit ring_used last_ring{0, nullptr, 0};
 
 void check_config(config& c, bool any_size)
 {
@@ -199,6 +199,7 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     backend_->write(arguments_.near_saved, near_image, offsets.near_bytes);
     backend_->write(arguments_.far, far_image, offsets.far_bytes);
 
+    for (u32 t = 0; t < image_.types; ++t) short_layouts_.emplace_back(image_.table[t], t);
     pool_ = memory_pool(backend_->take_device(config_.memory_bytes), config_.memory_bytes);
     staging_ = memory_pool(backend_->take_pinned(config_.staging_bytes), config_.staging_bytes);
 
@@ -258,14 +259,10 @@ runtime_core::~runtime_core()
 
 runtime_core::ring& runtime_core::own_ring(u32& index)
 {
-    if (last_ring.core == id_) { // no look at what has a destructor: that is a call
-        index = last_ring.ring;
-        return *rings_[index];
-    }
     for (const auto& lease : my_rings.leases)
         if (lease.core == id_) {
-            last_ring = {id_, lease.ring};
             index = lease.ring;
+            last_ring = {id_, rings_[index].get(), index};
             return *rings_[index];
         }
     for (u32 r = 0; r < rings_.size(); ++r) {
@@ -281,16 +278,21 @@ runtime_core::ring& runtime_core::own_ring(u32& index)
                        + " threads submit: raise config::rings (at most " + std::to_string(device::rings_max) + ")");
 }
 
-/// A task that says nothing beside its struct, into a ring that has room: nearly every one. False: nothing was done.
-bool runtime_core::submit_short(ring& r, const abi::task_type& layout, u32 type, const void* task, const submit_options& options, u32 flags)
+/// A task that says nothing beside its struct, by a thread that has submitted before, into a ring that has room: nearly every one. False: nothing was
+/// done, and submit() finds out why.
+bool runtime_core::submit_short(u32 type, const void* task, const submit_options& options, task_handle& handle)
 {
-    const bool usual = options.after.empty() && options.accesses.empty() && options.order == ordering::by_access && options.name.empty() && flags == 0
-        && r.joins.empty() && r.names.empty() && !r.history.wanted();
+    if (last_ring.core != id_ || type >= image_.types || dead_.load(std::memory_order_relaxed)) return false;
+    ring& r = *static_cast<ring*>(last_ring.ring);
+    const short_layout& layout = short_layouts_[type];
+    const bool usual = options.after.empty() && options.accesses.empty() && options.order == ordering::by_access && options.name.empty()
+        && options.blocks - 1 < 0x7fffffffu && r.joins.empty() && r.names.empty() && !r.history.wanted();
     if (!usual || layout.members > config_.accesses_max || r.next >= r.low_water_seen + device::completion_span) return false;
-    abi::chunk chunks[short_chunks_max];
-    const u32 count = encode_short(layout, type, task, options.blocks, chunks);
+    short_room chunks;
+    const u32 count = encode_short(layout, task, options.blocks, chunks);
     const u32 slots = count / abi::slot_chunks;
     if (count == 0 || slots > config_.ring_slots || !r.writer.has_room(slots)) return false;
+    handle = {last_ring.index, r.next};
     r.begun.store(r.next + 1, std::memory_order_release);
     r.writer.put_slots(chunks, slots);
     ++r.next;
@@ -307,10 +309,6 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
     u32 index = 0;
     ring& r = own_ring(index);
     const abi::task_type& layout = image_.table[type];
-    if (submit_short(r, layout, type, task, options, flags)) {
-        handle = {index, r.next - 1};
-        return submit_status::submitted;
-    }
 
     // Header, then entries, then scalars; see abi/message.hpp.
     std::erase_if(r.joins, [&](const stream_point& p) { return stream_join_->raised(p); });
@@ -432,16 +430,10 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
             return;
         }
         flush_handles();
-        const u32 high = static_cast<u32>(address >> 32) & ((1u << 25) - 1);
-        if (rect) {
-            put(abi::chunk{{abi::encode_first(abi::entry_kind::rect, mode, high), static_cast<u32>(address), static_cast<u32>(bytes), 0}});
-            put(abi::chunk{{static_cast<u32>(rows), static_cast<u32>(pitch), 0, 0}});
-        } else if (bytes >> 32) {
-            put(abi::chunk{{abi::encode_first(abi::entry_kind::long_range, mode, high), static_cast<u32>(address), static_cast<u32>(bytes), 0}});
-            put(abi::chunk{{static_cast<u32>(bytes >> 32), 0, 0, 0}});
-        } else {
-            put(abi::chunk{{abi::encode_first(abi::entry_kind::range, mode, high), static_cast<u32>(address), static_cast<u32>(bytes), 0}});
-        }
+        const abi::entry_kind kind = rect ? abi::entry_kind::rect : bytes >> 32 ? abi::entry_kind::long_range : abi::entry_kind::range;
+        put(abi::encode_range(abi::encode_first(kind, mode, 0), address, bytes));
+        if (rect) put(abi::chunk{{static_cast<u32>(rows), static_cast<u32>(pitch), 0, 0}});
+        else if (kind == abi::entry_kind::long_range) put(abi::chunk{{static_cast<u32>(bytes >> 32), 0, 0, 0}});
     };
     for_each_access(put_access);
     flush_handles();
@@ -1008,12 +1000,13 @@ runtime_base::~runtime_base() = default;
 task_handle runtime_base::submit_bytes(u32 type, const void* task, const submit_options& options)
 {
     task_handle handle;
-    (void)core_->submit(type, task, options, true, handle);
+    if (!core_->submit_short(type, task, options, handle)) (void)core_->submit(type, task, options, true, handle);
     return handle;
 }
 
 submit_status runtime_base::try_submit_bytes(u32 type, const void* task, const submit_options& options, task_handle& handle)
 {
+    if (core_->submit_short(type, task, options, handle)) return submit_status::submitted;
     return core_->submit(type, task, options, false, handle);
 }
 

@@ -13,6 +13,7 @@
 #include "host/progress_watch.hpp"
 #include "host/ring_history.hpp"
 #include "host/ring_writer.hpp"
+#include "host/short_message.hpp"
 #include "host/stream_join.hpp"
 #include <atomic>
 #include <condition_variable>
@@ -31,6 +32,8 @@ public:
 
     /// flags: further message_flags.
     submit_status submit(u32 type, const void* task, const submit_options& options, bool may_block, task_handle& handle, u32 flags = 0);
+    /// The quick way, where it may be taken: true: submitted.
+    bool submit_short(u32 type, const void* task, const submit_options& options, task_handle& handle);
     task_status query(task_handle handle);
     task_status wait(task_handle handle, deadline until);
     bool wait_all(deadline until);
@@ -83,7 +86,6 @@ private:
     bool all_retired();
     bool something_can_run();
     stream_port& need_streams();
-    bool submit_short(ring& r, const abi::task_type& layout, u32 type, const void* task, const submit_options& options, u32 flags);
     void begin_at(const device::control_state<P>& state, u64 position);
     void service();
     void watch_progress(bool resident, bool wanted);
@@ -111,6 +113,7 @@ private:
     host_memory memory_{};
     host_arguments arguments_{};
     std::vector<std::unique_ptr<ring>> rings_;
+    std::vector<short_layout> short_layouts_; ///< by task type
     u64 id_;
     std::unique_ptr<stream_join> stream_join_; ///< goes before the backend, whose memory it uses
     stream_port* streams_ = nullptr;

@@ -10,9 +10,14 @@ namespace {
 
 constexpr auto RW = access_mode::read_write;
 
-/// Plain messages are decoded at once, others chunk by chunk: both ways of each test.
-const bool both_forms[] = {false, true};
-std::string named(const char* name, bool streamed) { return std::string(name) + (streamed ? ", streamed" : ", plain"); }
+/// Plain messages are decoded at once, others chunk by chunk; short ones are stored slot by slot. Each test in all forms.
+struct form {
+    const char* name;
+    bool streamed;
+    bool by_slots;
+};
+const form forms[] = {{"plain", false, false}, {"streamed", true, false}, {"plain, stored by slots", false, true}};
+std::string named(const std::string& name, const form& f) { return name + ", " + f.name; }
 
 /// Host submits; ingest decodes; a stub of admission takes decoded slots, checks them against `tasks` and frees them.
 template <class P>
@@ -97,9 +102,9 @@ const std::vector<test_task> mixed = {{{{1, RW}}}, {{{0, RW}, {2, RW}}, 1, 4}, {
 
 TEST_CASE("a ring of 2 slots passes messages across its wrap", "[model][ring]")
 {
-    for (const bool streamed : both_forms) {
-        const report r = pass<P1>({{}, {}, {}}, {.name = named("ring 2, three roles", streamed), .seconds_max = 5},
-                                  {.ring_slots = 2, .window_used = 2, .streamed = streamed});
+    for (const form& f : forms) {
+        const report r = pass<P1>({{}, {}, {}}, {.name = named("ring 2, three roles", f), .seconds_max = 5},
+                                  {.ring_slots = 2, .window_used = 2, .streamed = f.streamed, .by_slots = f.by_slots});
         CHECK_FALSE(r.failure);
     }
 }
@@ -107,11 +112,11 @@ TEST_CASE("a ring of 2 slots passes messages across its wrap", "[model][ring]")
 TEST_CASE("a ring of 2 slots between submitter and ingest alone, every schedule of two preemptions and one stale load", "[model][ring]")
 {
     // The window has room for all, so the third message's wait is for the ring only; at the end the slots hold the tasks.
-    for (const bool streamed : both_forms) {
-        const report r = explore({.name = named("ring 2, two roles", streamed), .seconds_max = 15, .preemptions_max = 2, .stale_max = 1},
-                                 [streamed](execution& ex) {
+    for (const form& f : forms) {
+        const report r = explore({.name = named("ring 2, two roles", f), .seconds_max = 15, .preemptions_max = 2, .stale_max = 1},
+                                 [f](execution& ex) {
             auto e = std::make_shared<small_engine<P1>>(std::vector<test_task>(3),
-                                                        engine_size{.ring_slots = 2, .window_used = 3, .streamed = streamed});
+                                                        engine_size{.ring_slots = 2, .window_used = 3, .streamed = f.streamed, .by_slots = f.by_slots});
             ex.spawn("submitter", host_thread(), [=] {
                 u32 n = 0;
                 for (u32 i = 0; i < 3; ++i)
@@ -148,19 +153,19 @@ TEST_CASE("a message longer than the ring streams through it", "[model][ring]")
 
 TEST_CASE("continuation slots, window back-pressure and wrap on a ring of 4 slots", "[model][ring]")
 {
-    for (const bool streamed : both_forms) {
+    for (const form& f : forms) {
         const report r = pass<P1>({mixed[0], mixed[1], mixed[2], mixed[1], mixed[0]},
-                                  {.name = named("ring 4, mixed", streamed), .search = search::random, .executions_max = 20'000, .seconds_max = 4},
-                                  {.ring_slots = 4, .window_used = 1, .streamed = streamed});
+                                  {.name = named("ring 4, mixed", f), .search = search::random, .executions_max = 20'000, .seconds_max = 4},
+                                  {.ring_slots = 4, .window_used = 1, .streamed = f.streamed, .by_slots = f.by_slots});
         CHECK_FALSE(r.failure);
     }
 }
 
 TEST_CASE("an ingest of four lanes takes the same messages", "[model][ring]")
 {
-    for (const bool streamed : both_forms) {
-        const report r = pass<P4>(mixed, {.name = named("ring 2, 4 lanes", streamed), .search = search::random, .executions_max = 5'000, .seconds_max = 4},
-                                  {.ring_slots = 2, .window_used = 2, .streamed = streamed}, 4);
+    for (const form& f : forms) {
+        const report r = pass<P4>(mixed, {.name = named("ring 2, 4 lanes", f), .search = search::random, .executions_max = 5'000, .seconds_max = 4},
+                                  {.ring_slots = 2, .window_used = 2, .streamed = f.streamed, .by_slots = f.by_slots}, 4);
         CHECK_FALSE(r.failure);
     }
 }
@@ -170,10 +175,10 @@ TEST_CASE("each edge of ring and slot hand-over is needed", "[model][ring][mutat
     for (const edge e : {edge::R0_ring_publish, edge::A0_ring_fence, edge::R2_slot_freed, edge::A2_slot_freed,
                          edge::R3_decoded, edge::A3_decoded}) {
         mutate weaker(e);
-        for (const bool streamed : both_forms) {
+        for (const form& f : forms) {
             const std::string name = std::string("ring without ") + device::edge_name(e);
-            const report r = pass<P1>({{}, {}}, {.name = named(name.c_str(), streamed)},
-                                      {.ring_slots = 2, .window_used = 1, .streamed = streamed});
+            const report r = pass<P1>({{}, {}}, {.name = named(name, f)},
+                                      {.ring_slots = 2, .window_used = 1, .streamed = f.streamed, .by_slots = f.by_slots});
             INFO(device::edge_name(e));
             CHECK(r.failure);
         }
@@ -184,9 +189,9 @@ TEST_CASE("a ring slot is written again only after ingest has read it: both ends
 {
     for (const edge e : {edge::R1_ring_consumed, edge::A1_ring_consumed}) {
         mutate weaker(e);
-        for (const bool streamed : both_forms) {
+        for (const form& f : forms) {
             const std::string name = std::string("ring without ") + device::edge_name(e);
-            const report r = pass<P1>({{}, {}, {}}, {.name = named(name.c_str(), streamed)}, {.ring_slots = 2, .window_used = 2, .streamed = streamed});
+            const report r = pass<P1>({{}, {}, {}}, {.name = named(name, f)}, {.ring_slots = 2, .window_used = 2, .streamed = f.streamed, .by_slots = f.by_slots});
             INFO(device::edge_name(e));
             REQUIRE(r.failure);
             CHECK(r.failure->what.find("reuse without order: submitter") == 0);

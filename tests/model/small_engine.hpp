@@ -83,6 +83,7 @@ struct engine_size {
     bool streamed = false; ///< no message is marked plain: each is decoded chunk by chunk
     bool lone_workers = false;
     bool staging = false;
+    bool by_slots = false; ///< messages, none longer than the ring, are stored by whole slots as they find room
 };
 
 template <class P>
@@ -92,7 +93,7 @@ public:
     static constexpr u64 place_address = 0x10000;
 
     small_engine(std::vector<test_task> program, engine_size size = {})
-        : tasks(std::move(program)), streamed_(size.streamed), m(layout(size)), storage_(zeroed(m)), s(place())
+        : tasks(std::move(program)), streamed_(size.streamed), by_slots_(size.by_slots), m(layout(size)), storage_(zeroed(m)), s(place())
     {
         type.words = 1;
         type.scalars = 1;
@@ -115,23 +116,26 @@ public:
         const bool plain = !streamed_ && chunks <= abi::slot_chunks * std::min(abi::message_plain_slots, m.n.ring_slots);
         const abi::message_header header{t.blocks, 0, (t.whole_memory ? abi::flag_whole_memory : 0u) | (t.clears_failure ? abi::flag_clear_failure : 0u), entries, 1 + t.filler,
                                          plain ? entries + 1 : 0};
-        if (!writer.put(header.encode(), wait)) return false;
-        if (t.after >= 0
-            && !writer.put(abi::chunk{{abi::encode_first(abi::entry_kind::after, access_mode::none, 0),
-                                       static_cast<u32>(t.after), 0, 0}},
-                           wait))
-            return false;
-        if (t.joins_stream
-            && !writer.put(abi::chunk{{abi::encode_first(abi::entry_kind::after, access_mode::none, abi::after_stream_ring), 1, 0, 0}},
-                           wait))
-            return false;
+        std::vector<abi::chunk> message{header.encode()};
+        if (t.after >= 0)
+            message.push_back({{abi::encode_first(abi::entry_kind::after, access_mode::none, 0), static_cast<u32>(t.after), 0, 0}});
+        if (t.joins_stream)
+            message.push_back({{abi::encode_first(abi::entry_kind::after, access_mode::none, abi::after_stream_ring), 1, 0, 0}});
         for (const place_access& a : t.accesses)
-            if (!writer.put(abi::chunk{{abi::encode_first(abi::entry_kind::range, a.mode, 0),
-                                        static_cast<u32>(place_address + 64 * a.place), 64, 0}},
-                            wait))
-                return false;
-        for (u32 word = 0; word < 1 + t.filler; word += 3)
-            if (!writer.put(abi::chunk{{word == 0 ? number : 0xdead0000u + word, 0, 0, 0}}, wait)) return false;
+            message.push_back(abi::encode_range(abi::encode_first(abi::entry_kind::range, a.mode, 0), place_address + 64 * a.place, 64));
+        for (u32 word = 0; word < 1 + t.filler; word += 3) message.push_back({{word == 0 ? number : 0xdead0000u + word, 0, 0, 0}});
+        if (by_slots_) {
+            message.resize((message.size() + abi::slot_chunks - 1) / abi::slot_chunks * abi::slot_chunks);
+            std::vector<host::chunk_vector> vectors;
+            for (const abi::chunk& c : message) vectors.push_back(host::vector_of(c));
+            const u32 slots = static_cast<u32>(message.size()) / abi::slot_chunks;
+            while (!writer.has_room(slots))
+                if (!wait()) return false;
+            writer.put_slots(vectors.data(), slots);
+            return true;
+        }
+        for (const abi::chunk& c : message)
+            if (!writer.put(c, wait)) return false;
         return writer.finish(wait);
     }
 
@@ -285,6 +289,7 @@ public:
 
 private:
     bool streamed_;
+    bool by_slots_;
 
 public:
     device::engine_memory<P> m;

@@ -1,6 +1,8 @@
 // A short message says what the struct says, in the order of abi/message.hpp, or is refused.
 #include "host/short_message.hpp"
 #include "trace_catch.hpp"
+#include <algorithm>
+#include <iterator>
 #include <slipstream/task.hpp>
 #include <vector>
 
@@ -42,10 +44,13 @@ made make(u32 members, u32 scalars, u32 handles, const abi::task_type& layout)
         std::memcpy(&words[4 * k + 2], &tail, 8);
     }
     for (u32 k = 0; k < scalars; ++k) words[4 * members + k] = 7000 + k;
-    std::vector<abi::chunk> out(host::short_chunks_max, abi::chunk{{~0u, ~0u, ~0u, ~0u}});
-    const u32 count = host::encode_short(layout, 3, words.data(), 17, out.data());
-    out.resize(count);
-    return {out, count ? abi::message_header::decode(out[0]) : abi::message_header{}};
+    host::short_room room;
+    std::fill(std::begin(room), std::end(room), host::chunk_vector{~u64{0}, ~u64{0}});
+    const u32 count = host::encode_short(host::short_layout(layout, 3), words.data(), 17, room);
+    made m{};
+    for (u32 c = 0; c < count; ++c) m.chunks.push_back(std::bit_cast<abi::chunk>(room[c]));
+    if (count != 0) m.header = abi::message_header::decode(m.chunks[0]);
+    return m;
 }
 
 } // namespace
@@ -108,10 +113,11 @@ TEST_CASE("what is no short message is left to the other path", "[host][short_me
     CHECK(make(2, 1, 0, layout).chunks.empty());
     CHECK(make(0, 3, 0, layout_of(0, 3)).chunks.empty()); // declares nothing: whole memory
     // A range of 4 GiB and more takes two chunks.
-    abi::chunk out[host::short_chunks_max];
+    const host::short_layout one(layout_of(1, 0), 0);
+    host::short_room out;
     u32 words[4] = {static_cast<u32>(at), static_cast<u32>(at >> 32), 0, 1};
-    CHECK(host::encode_short(layout_of(1, 0), 0, words, 1, out) == 0);
+    CHECK(host::encode_short(one, words, 1, out) == 0);
     words[2] = ~0u;
     words[3] = 0;
-    CHECK(host::encode_short(layout_of(1, 0), 0, words, 1, out) == abi::slot_chunks);
+    CHECK(host::encode_short(one, words, 1, out) == abi::slot_chunks);
 }

@@ -112,6 +112,12 @@ SLIPSTREAM_BOTH u32 encode_first(entry_kind kind, access_mode mode, u32 low_bits
     return static_cast<u32>(mode) << 28 | static_cast<u32>(kind) << 25 | low_bits;
 }
 
+/// The chunk of a range, or the first one of a rectangle or long range. `first`: what encode_first makes of kind and mode; of `bytes` the low word.
+SLIPSTREAM_BOTH chunk encode_range(u32 first, u64 address, u64 bytes)
+{
+    return {{first | (static_cast<u32>(address >> 32) & ((1u << (address_bits - 32)) - 1)), static_cast<u32>(address), static_cast<u32>(bytes), 0}};
+}
+
 SLIPSTREAM_BOTH access_mode mode_of(u32 first_word) { return static_cast<access_mode>(first_word >> 28 & 7); }
 SLIPSTREAM_BOTH entry_kind kind_of(u32 first_word) { return static_cast<entry_kind>(first_word >> 25 & 7); }
 
