@@ -92,8 +92,8 @@ public:
     SLIPSTREAM_BOTH round_result round(typename P::crew& crew)
     {
         typename P::team& team = crew.team();
-        if (crew.index() != 0) return admission_.step(crew) ? round_result::busy : round_result::finished;
-        if (rounds_++ % P::look_at_request == 0) {
+        const bool leads = crew.index() == 0;
+        if (leads && rounds_++ % P::look_at_request == 0) {
             request_ = read_request<P>(s_, team);
             // Read before the step: if ingest was dry then, a step that leaves nothing decoded leaves nothing behind.
             feed_ = read_phase<P>(*s_.ingest_phase, team);
@@ -101,8 +101,9 @@ public:
         const command request = request_;
         const feed_phase before = feed_;
         const bool stops = request == command::park || request == command::abort;
-        if (stops && admission_.between_tasks()) return end(crew, feed_phase::stopped);
-        if (admission_.step(crew)) return round_result::busy;
+        if (stops && admission_.between_tasks()) return end(crew, feed_phase::stopped); // a helper looks for no requests
+        if (admission_.step(crew)) return round_result::busy; // one call for leader and helpers: the compiler would make its code twice
+        if (!leads) return round_result::finished;
         if (request == command::drain && before == feed_phase::dry && admission_.decoded_empty(team)) return end(crew, feed_phase::dry);
         return round_result::idle;
     }

@@ -6,11 +6,12 @@
 // kept until it is taken, so that a full window fetches nothing twice.
 //
 // Plain messages (every entry in one chunk, no longer than message_plain_slots: most are) get their places together, and a lane
-// each where they take a ring slot each, or two and there are many; longer ones get a lane a chunk. Any other is decoded chunk by chunk as it arrives, so a
-// message longer than its ring streams through it. The decoded task is never copied again: accesses go into the pool, the rebuilt
+// each where they take a ring slot each, or two and there are many; longer ones get a lane a chunk. Any other is decoded as it arrives, up to staged_slots at
+// a time, its entries a lane a chunk, so a message longer than its ring streams through it. The decoded task is never copied again: accesses go into the pool, the rebuilt
 // task struct into the slot's record.
 //
-// Accesses stay as they came: admission resolves them, an access a lane of its helpers (entry_resolver.hpp).
+// Accesses stay as they came, for admission to resolve, an access a lane of its helpers (entry_resolver.hpp), unless it has more than a batch to go
+// already: handles 4.6 M tasks/s where they always stayed, 5.0 so (H200).
 //
 // COST    in cycles of a batch of 31 one-slot messages with four handles (H200, a build with clock reads in these places): places for all of them 1200,
 //         describing them 650, scalars and accesses as they came 3600 (9300 when it resolved the handles itself), a look and poll 2600,
@@ -327,7 +328,7 @@ private:
                 }
                 taken = take_plain(team, rp, r, words, usable - k);
             } else {
-                taken = take_slot(team, rp, r, words) ? 1 : 0;
+                taken = take_slots(team, rp, r, words, usable - k);
             }
             if (taken == 0) {
                 starved_ = true;
@@ -361,22 +362,93 @@ private:
         return (h.plain_chunks() + abi::slot_chunks - 1) / abi::slot_chunks;
     }
 
-    /// Decodes one staged ring slot. False: nothing was taken, for want of a window slot or pool blocks.
-    SLIPSTREAM_BOTH bool take_slot(team_type& team, ring_progress& rp, u32 r, const u32* words)
+    /// Decodes the staged slots of a message that is not plain, or of its beginning: staged_slots at most. Returns how many; 0: nothing was taken, for
+    /// want of a window slot or pool blocks.
+    SLIPSTREAM_BOTH u32 take_slots(team_type& team, ring_progress& rp, u32 r, const u32* words, u32 slots)
     {
         message_progress mp = s_.streamed[r]; // not held beside rp: plain messages have no use for it
         u32 c = 0;
         if (rp.stage == stage_header) {
-            if (!begin(team, rp, mp, r, header_at(words))) return false;
+            if (!begin(team, rp, mp, r, header_at(words))) return 0;
             c = 1;
         }
+        const u32 end = (slots < staged_slots ? slots : staged_slots) * abi::slot_chunks;
         SLIPSTREAM_ONE_COPY
-        for (; c < abi::slot_chunks && rp.stage != stage_gate; ++c) take_chunk(team, rp, mp, r, words + 4 * c);
-        ++rp.position;
+        while (c < end && rp.stage != stage_gate) {
+            u32 taken = rp.stage == stage_entries ? take_run(team, rp, mp, words + 4 * c, end - c) : 0;
+            if (taken == 0) {
+                take_chunk(team, rp, mp, r, words + 4 * c);
+                taken = 1;
+            }
+            c += taken;
+            if (rp.stage == stage_entries && mp.entries_left == 0) rp.stage = stage_scalars;
+            if (rp.stage == stage_scalars && mp.scalars_left == 0) rp.stage = stage_gate;
+        }
+        const u32 taken = (c + abi::slot_chunks - 1) / abi::slot_chunks;
+        rp.position += taken;
         team.sync();
         if (team.leader()) s_.streamed[r] = mp;
         team.sync();
-        return true;
+        return taken;
+    }
+
+    /// Decodes entries of a message that is not plain, a lane a chunk: those that end within the first so many `chunks` at `w`. Returns how many
+    /// chunks they took; 0: there is the first half of one.
+    SLIPSTREAM_BOTH u32 take_run(team_type& team, const ring_progress& rp, message_progress& mp, const u32* w, u32 chunks)
+    {
+        const u32 firsts = team.mask32([&](u32 k) {
+            if (k >= chunks || (w[4 * k] & abi::handle_bit) != 0) return false;
+            const abi::entry_kind kind = abi::kind_of(w[4 * k]);
+            return kind == abi::entry_kind::rect || kind == abi::entry_kind::long_range;
+        });
+        u32 halves = 0; // second ones; what lies in them may look like a first one
+        u32 count = chunks;
+        SLIPSTREAM_ONE_COPY
+        for (u32 rest = firsts; rest != 0;) {
+            const u32 k = lowest_bit(rest);
+            if (k + 1 >= chunks) {
+                count = k;
+                break;
+            }
+            halves |= 2u << k;
+            rest &= ~(3u << k);
+        }
+        lane_values in, before; // before: entries of the chunks before
+        const u32 second = team.mask32([&](u32 k) {
+            in.at(0, k) = k >= count || (halves >> k & 1) != 0 ? 0 : entries_in(w + 4 * k);
+            return (in.at(0, k) & 3) > 1;
+        });
+        const u32 third = team.mask32([&](u32 k) { return (in.at(0, k) & 3) > 2; });
+        const u32 within = team.mask32([&](u32 k) {
+            before.at(0, k) = popcount(low_bits(k) & ~halves) + popcount(low_bits(k) & second) + popcount(low_bits(k) & third);
+            return k < count && before.at(0, k) + (in.at(0, k) & 3) <= mp.entries_left;
+        });
+        const u32 run = within == ~0u ? 32 : lowest_bit(~within);
+        if (run == 0) return 0;
+        u32 known = ~0u; // complement, see take_plain
+        const u32 after = team.mask32([&](u32 k) {
+            if (k >= run) in.at(0, k) = 0;
+            if ((in.at(0, k) & 3) != 0 && (w[4 * k] & abi::handle_bit) != 0) known = least_known(known, w + 4 * k, in.at(0, k));
+            return in.at(0, k) == entry_is_after;
+        });
+        meet_handles(team, ~team.reduce_min(known));
+        lane_values blocks; // of a chunk's last entry
+        team.each32([&](u32 k) {
+            if ((in.at(0, k) & 3) == 0) return;
+            u32 block = mp.last_block;
+            const u32 e = mp.entry + before.at(0, k);
+            SLIPSTREAM_ONE_COPY
+            for (u32 at = mp.entry == 0 ? 0 : (mp.entry - 1) / pool_block_entries; at < e / pool_block_entries; ++at) block = P::get(s_.pool_next[block]);
+            blocks.at(0, k) = take_entries(team, s_.types[mp.type], rp.slot, (mp.flags & abi::flag_no_access) == 0, block, w + 4 * k, in.at(0, k), e,
+                                           mp.member + before.at(0, k) - popcount(after & low_bits(k)), (firsts >> k & 1) != 0);
+        });
+        const u32 last = (halves >> (run - 1) & 1) != 0 ? run - 2 : run - 1;
+        const u32 taken = team.from_lane(before, last) + (team.from_lane(in, last) & 3);
+        mp.last_block = team.from_lane(blocks, last);
+        mp.entry += taken;
+        mp.member += taken - popcount(after);
+        mp.entries_left -= taken;
+        return run;
     }
 
     SLIPSTREAM_BOTH static constexpr u32 blocks_for(u32 entries) { return (entries + pool_block_entries - 1) / pool_block_entries; }
@@ -388,16 +460,19 @@ private:
     /// left unresolved.
     SLIPSTREAM_BOTH void chain_blocks(u32 slot, u32 top, u32 blocks, u32 unresolved) const
     {
-        u32 block = blocks != 0 ? pool_top(top, 0) : no_block;
-        P::set(s_.first_block[slot], block);
+        P::set(s_.first_block[slot], blocks != 0 ? pool_top(top, 0) : no_block);
         SLIPSTREAM_ONE_COPY
-        for (u32 j = 1; block != no_block; ++j) {
-            const u32 next = j < blocks ? pool_top(top, j) : no_block;
-            P::set(s_.pool_next[block], next);
-            P::set(s_.pool_tags[block], pool_tag::waiting(slot, low_bits(unresolved < pool_block_entries ? unresolved : pool_block_entries)).word);
-            unresolved -= unresolved < pool_block_entries ? unresolved : pool_block_entries;
-            block = next;
+        for (u32 j = 0; j < blocks; ++j) {
+            const u32 here = unresolved < pool_block_entries ? unresolved : pool_block_entries;
+            link_block(slot, top, j, blocks, here);
+            unresolved -= here;
         }
+    }
+    SLIPSTREAM_BOTH void link_block(u32 slot, u32 top, u32 j, u32 blocks, u32 unresolved) const
+    {
+        const u32 block = pool_top(top, j);
+        P::set(s_.pool_next[block], j + 1 < blocks ? pool_top(top, j + 1) : no_block);
+        P::set(s_.pool_tags[block], pool_tag::waiting(slot, low_bits(unresolved)).word);
     }
 
     /// One lane: what workers and the other roles need of the task beside its words and accesses.
@@ -488,7 +563,9 @@ private:
         const u64 first_number = rp.messages;
         rp.position += taken;
 
-        // Then the content. Entries are left for admission to resolve, except those of tasks that it sees none of, or that wait at the gate.
+        // Then the content. Entries are left for admission to resolve, except those of tasks that it sees none of, or that wait at the gate; and where
+        // it has more than a batch to go already.
+        const bool behind = brief && decoded_.backlog(team) > batch_max;
         u32 known = ~s_.counters[handles_known]; // complement of the handles that must be known, so that the minimum is the most
         const u32 mine = team.mask32([&](u32 k) {
             if (k >= messages) return false;
@@ -496,7 +573,7 @@ private:
             const u32* const w = words + 4 * part.first_chunk;
             const abi::message_header h = header_at(w);
             const bool waits = gated && k + 1 == messages;
-            const bool leaves = ordered(h) && !waits && (h.flags & abi::flag_whole_memory) == 0;
+            const bool leaves = ordered(h) && !waits && !behind && (h.flags & abi::flag_whole_memory) == 0;
             describe(part.slot, r, first_number + k, h, ordered(h) || waits ? h.entries : 0);
             chain_blocks(part.slot, part.top, blocks_for(h.entries), leaves ? h.entries : 0);
             if (!waits) decoded_.put_ahead(k, part.slot);
@@ -534,7 +611,8 @@ private:
                 SLIPSTREAM_ONE_COPY
                 for (u32 c = 1; c <= h.entry_chunks(); ++c) {
                     const u32 in = entries_in(w + 4 * c);
-                    take_entries(team, h, part, w + 4 * c, in, entries, afters);
+                    take_entries(team, s_.types[h.type], part.slot, ordered(h), pool_top(part.top, entries / pool_block_entries), w + 4 * c, in, entries,
+                                 entries - afters, false);
                     entries += in & 3;
                     afters += in == entry_is_after;
                 }
@@ -602,37 +680,50 @@ private:
             if (put) leave_entry(part, entries, unresolved_entry::range(abi::mode_of(w[0]), address_in(w), w[2]));
             return;
         }
+        known = least_known(known, w, in);
+        SLIPSTREAM_UNROLL
+        for (u32 i = 0; i < abi::chunk_payload_words; ++i)
+            if (i < in && put) leave_entry(part, entries + i, unresolved_entry::handle(w[i]));
+    }
+    /// The smaller of `known` and the complements of what must be known of the `in` handles at `w`.
+    SLIPSTREAM_BOTH static u32 least_known(u32 known, const u32* w, u32 in)
+    {
         SLIPSTREAM_UNROLL
         for (u32 i = 0; i < abi::chunk_payload_words; ++i) {
-            if (i >= in) continue;
             const u32 needed = ~((w[i] & abi::handle_index_mask) + 1);
-            known = needed < known ? needed : known;
-            if (put) leave_entry(part, entries + i, unresolved_entry::handle(w[i]));
+            if (i < in && needed < known) known = needed;
         }
+        return known;
     }
     SLIPSTREAM_BOTH void leave_entry(const message_part& part, u32 e, const table_entry& entry) const
     {
         s_.set_pool_entry(pool_top(part.top, e / pool_block_entries), e % pool_block_entries, entry);
     }
 
-    /// By a lane: stores the entries of a plain message's chunk, whole; `in` is what entries_in() says of it, `entries` and `afters` come before.
-    SLIPSTREAM_BOTH void take_entries(team_type& team, const abi::message_header& h, const message_part& part, const u32* w, u32 in,
-                                      u32 entries, u32 afters)
+    /// By a lane: stores the entries of a chunk, whole; `in` is what entries_in() says of it. The first is number e of its task, to go into `block`, and
+    /// describes access `member`; `two`: it is one of two chunks. Returns the block of the last one.
+    SLIPSTREAM_BOTH u32 take_entries(team_type& team, const abi::task_type& type, u32 slot, bool is_ordered, u32 block, const u32* w, u32 in, u32 e, u32 member,
+                                     bool two) const
     {
         if (in == entry_is_after) {
-            put_entry(team, pool_top(part.top, entries / pool_block_entries), entries,
-                      abi::access_entry::after(w[0] & 0xff, w[1] | static_cast<u64>(w[2]) << 32), false);
-            return;
+            put_entry(team, block, e, abi::access_entry::after(w[0] & 0xff, w[1] | static_cast<u64>(w[2]) << 32), false);
+            return block;
         }
         const bool by_handles = (w[0] & abi::handle_bit) != 0;
         SLIPSTREAM_ONE_COPY
         for (u32 i = 0; i < in; ++i) {
-            const raw_access a = by_handles ? resolver_.of_handle(w[i] & abi::handle_index_mask) : raw_access{address_in(w), w[2], 0, 1, 0};
-            entry_resolver<P>::set_member(s_.types[h.type], m_.records[part.slot].words, entries + i - afters, a);
-            if (ordered(h))
-                put_entry(team, pool_top(part.top, (entries + i) / pool_block_entries), entries + i,
-                          a.entry(abi::mode_of(w[by_handles ? i : 0])), by_handles);
+            const raw_access a = by_handles ? resolver_.of_handle(w[i] & abi::handle_index_mask) : two ? access_of_two(w, w + 4) : raw_access{address_in(w), w[2], 0, 1, 0};
+            entry_resolver<P>::set_member(type, m_.records[slot].words, member + i, a);
+            if (i != 0 && (e + i) % pool_block_entries == 0) block = P::get(s_.pool_next[block]);
+            if (is_ordered) put_entry(team, block, e + i, a.entry(abi::mode_of(w[by_handles ? i : 0])), by_handles);
         }
+        return block;
+    }
+
+    SLIPSTREAM_BOTH static raw_access access_of_two(const u32* first, const u32* second)
+    {
+        if (abi::kind_of(first[0]) == abi::entry_kind::rect) return {address_in(first), first[2], 0, second[0], second[1]};
+        return {address_in(first), first[2] | static_cast<u64>(second[0]) << 32, 0, 1, 0};
     }
 
     /// The device's copy of the handle table shall hold the first `count`. Handles never change, and the host writes each before it is named and
@@ -680,9 +771,11 @@ private:
         if (team.leader()) {
             *s_.free_slot_count = free - 1;
             *s_.pool_free_count = top - blocks;
-            chain_blocks(slot, top, blocks, 0);
+            P::set(s_.first_block[slot], blocks != 0 ? pool_top(top, 0) : no_block);
             describe(slot, r, rp.messages, h, h.entries);
         }
+        SLIPSTREAM_ONE_COPY
+        for (u32 j = team.rank(); j < blocks; j += team.size()) link_block(slot, top, j, blocks, 0);
         team.sync();
         rp.stage = h.entries ? stage_entries : h.scalars ? stage_scalars : stage_gate;
         rp.slot = slot;
@@ -735,28 +828,16 @@ private:
     {
         switch (rp.stage) {
         case stage_entries:
-            if (w[0] & abi::handle_bit) {
-                for (u32 i = 0; i < 3 && mp.entries_left && (w[i] & abi::handle_bit); ++i) take_handle(team, rp.slot, mp, w[i]);
-            } else if (abi::kind_of(w[0]) == abi::entry_kind::rect || abi::kind_of(w[0]) == abi::entry_kind::long_range) {
-                team.sync();
-                if (team.leader())
-                    for (u32 i = 0; i < 3; ++i) half(r)[i] = w[i];
-                team.sync();
-                rp.stage = stage_second_half;
-                return;
-            } else if (abi::kind_of(w[0]) == abi::entry_kind::after) {
-                store_entry(team, mp, abi::access_entry::after(w[0] & 0xff, w[1] | static_cast<u64>(w[2]) << 32), false);
-            } else {
-                take_access(team, rp.slot, mp, abi::mode_of(w[0]), {address_in(w), w[2], 0, 1, 0});
-            }
+            team.sync();
+            if (team.leader())
+                for (u32 i = 0; i < 3; ++i) half(r)[i] = w[i];
+            team.sync();
+            rp.stage = stage_second_half;
             break;
         case stage_second_half: {
             const u32* const first = half(r);
-            const bool rect = abi::kind_of(first[0]) == abi::entry_kind::rect;
             rp.stage = stage_entries;
-            take_access(team, rp.slot, mp, abi::mode_of(first[0]),
-                        rect ? raw_access{address_in(first), first[2], 0, w[0], w[1]}
-                             : raw_access{address_in(first), first[2] | static_cast<u64>(w[0]) << 32, 0, 1, 0});
+            take_access(team, rp.slot, mp, abi::mode_of(first[0]), access_of_two(first, w));
             break;
         }
         case stage_scalars: {
@@ -768,8 +849,6 @@ private:
         }
         default: break;
         }
-        if (rp.stage == stage_entries && mp.entries_left == 0) rp.stage = stage_scalars;
-        if (rp.stage == stage_scalars && mp.scalars_left == 0) rp.stage = stage_gate;
     }
 
     SLIPSTREAM_BOTH static u64 address_in(const u32* w) { return static_cast<u64>(w[0] & ((1u << 25) - 1)) << 32 | w[1]; }
@@ -777,13 +856,6 @@ private:
     /// The first chunk of a two-chunk entry, kept in fast memory: in message_progress it would need an address, and a local
     /// variable with an address lies in memory that every acquire of this SM empties from the L1.
     SLIPSTREAM_BOTH u32* half(u32 r) const { return s_.halves + 3 * r; }
-
-    SLIPSTREAM_BOTH void take_handle(team_type& team, u32 slot, message_progress& mp, u32 w)
-    {
-        const u32 index = w & abi::handle_index_mask;
-        meet_handles(team, index + 1);
-        take_access(team, slot, mp, abi::mode_of(w), resolver_.of_handle(index));
-    }
 
     SLIPSTREAM_BOTH void take_access(team_type& team, u32 slot, message_progress& mp, abi::access_mode mode, const raw_access& a)
     {
