@@ -53,7 +53,7 @@ public:
     }
 
     /// Appends a message of whole slots, for which there is room.
-    void put_slots(const chunk_vector* chunks, u32 slots)
+    [[gnu::always_inline]] void put_slots(const chunk_vector* chunks, u32 slots)
     {
         u64 at = position_; // not in memory that a store might have changed
         for (const u64 end = at + slots; at != end; ++at, chunks += abi::slot_chunks) {

@@ -199,13 +199,15 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     backend_->write(arguments_.near_saved, near_image, offsets.near_bytes);
     backend_->write(arguments_.far, far_image, offsets.far_bytes);
 
-    for (u32 t = 0; t < image_.types; ++t) short_layouts_.emplace_back(image_.table[t], t);
+    for (u32 t = 0; t < image_.types; ++t) // one of more accesses than accesses_max takes the other way: it becomes a whole-memory task
+        short_layouts_.push_back(image_.table[t].members > config_.accesses_max ? short_layout() : short_layout(image_.table[t], t));
     pool_ = memory_pool(backend_->take_device(config_.memory_bytes), config_.memory_bytes);
     staging_ = memory_pool(backend_->take_pinned(config_.staging_bytes), config_.staging_bytes);
 
     for (u32 r = 0; r < n.rings; ++r) {
         rings_.push_back(std::make_unique<ring>());
         rings_[r]->history.reserve(n.sample_capacity);
+        rings_[r]->take_note();
         rings_[r]->writer = ring_writer<P>(m.rings + static_cast<u64>(r) * n.ring_slots, n.ring_slots, m.ring_pages + r, start.position);
         rings_[r]->low_water_seen = rings_[r]->next = start.position;
         rings_[r]->begun = rings_[r]->submitted = start.position;
@@ -270,6 +272,7 @@ runtime_core::ring& runtime_core::own_ring(u32& index)
         if (rings_[r]->taken.compare_exchange_strong(expected, true, std::memory_order_acquire)) {
             my_rings.leases.push_back({id_, r, &rings_[r]->taken});
             rings_[r]->joins.clear(); // of the thread before
+            rings_[r]->take_note();
             index = r;
             return *rings_[r];
         }
@@ -278,26 +281,25 @@ runtime_core::ring& runtime_core::own_ring(u32& index)
                        + " threads submit: raise config::rings (at most " + std::to_string(device::rings_max) + ")");
 }
 
-/// A task that says nothing beside its struct, by a thread that has submitted before, into a ring that has room: nearly every one. False: nothing was
-/// done, and submit() finds out why.
-bool runtime_core::submit_short(u32 type, const void* task, const submit_options& options, task_handle& handle)
+/// A task that says nothing beside its struct, by a thread that has submitted before, into a ring that has room: nearly every one. Without a handle:
+/// nothing was done, and submit() finds out why.
+[[gnu::always_inline]] inline std::optional<task_handle> runtime_core::submit_short(u32 type, const void* task, const submit_options& options)
 {
-    if (last_ring.core != id_ || type >= image_.types || dead_.load(std::memory_order_relaxed)) return false;
+    if (last_ring.core != id_ || type >= image_.types || dead_.load(std::memory_order_relaxed)) return {};
     ring& r = *static_cast<ring*>(last_ring.ring);
     const short_layout& layout = short_layouts_[type];
-    const bool usual = options.after.empty() && options.accesses.empty() && options.order == ordering::by_access && options.name.empty()
-        && options.blocks - 1 < 0x7fffffffu && r.joins.empty() && r.names.empty() && !r.history.wanted();
-    if (!usual || layout.members > config_.accesses_max || r.next >= r.low_water_seen + device::completion_span) return false;
+    const bool says_more = (options.after.size() | options.accesses.size() | options.name.size() | static_cast<u32>(options.order)) != 0;
+    static_assert(static_cast<u32>(ordering::by_access) == 0);
+    if (says_more || r.notes || options.blocks - 1 >= 0x7fffffffu || r.next >= r.low_water_seen + device::completion_span) return {};
     short_room chunks;
-    const u32 count = encode_short(layout, task, options.blocks, chunks);
-    const u32 slots = count / abi::slot_chunks;
-    if (count == 0 || slots > config_.ring_slots || !r.writer.has_room(slots)) return false;
-    handle = {last_ring.index, r.next};
-    r.begun.store(r.next + 1, std::memory_order_release);
+    const u32 slots = encode_short(layout, task, options.blocks, chunks);
+    if (slots == 0 || !r.writer.has_room(slots)) return {};
+    const u64 position = r.next;
+    r.begun.store(position + 1, std::memory_order_release);
     r.writer.put_slots(chunks, slots);
-    ++r.next;
-    r.submitted.store(r.next, std::memory_order_release);
-    return true;
+    r.next = position + 1;
+    r.submitted.store(position + 1, std::memory_order_release);
+    return task_handle{last_ring.index, position};
 }
 
 submit_status runtime_core::submit(u32 type, const void* task, const submit_options& options, bool may_block,
@@ -452,6 +454,7 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
         }
         r.names[r.next % device::completion_span] = options.name;
     }
+    r.take_note();
     ++r.next;
     r.submitted.store(r.next, std::memory_order_release);
     if (r.history.wanted()) r.history.note(P::clock_ns(), r.writer.position());
@@ -560,6 +563,7 @@ void runtime_core::after_stream(cuda_stream stream)
         P::pause(attempt);
     }
     r.joins.push_back(point);
+    r.take_note();
 }
 
 void runtime_core::signal_stream(cuda_stream stream, task_handle handle)
@@ -999,14 +1003,18 @@ runtime_base::~runtime_base() = default;
 
 task_handle runtime_base::submit_bytes(u32 type, const void* task, const submit_options& options)
 {
+    if (const auto handle = core_->submit_short(type, task, options)) return *handle;
     task_handle handle;
-    if (!core_->submit_short(type, task, options, handle)) (void)core_->submit(type, task, options, true, handle);
+    (void)core_->submit(type, task, options, true, handle);
     return handle;
 }
 
 submit_status runtime_base::try_submit_bytes(u32 type, const void* task, const submit_options& options, task_handle& handle)
 {
-    if (core_->submit_short(type, task, options, handle)) return submit_status::submitted;
+    if (const auto done = core_->submit_short(type, task, options)) {
+        handle = *done;
+        return submit_status::submitted;
+    }
     return core_->submit(type, task, options, false, handle);
 }
 

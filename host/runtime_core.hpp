@@ -19,6 +19,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <slipstream/runtime.hpp>
 #include <thread>
 #include <vector>
@@ -32,8 +33,8 @@ public:
 
     /// flags: further message_flags.
     submit_status submit(u32 type, const void* task, const submit_options& options, bool may_block, task_handle& handle, u32 flags = 0);
-    /// The quick way, where it may be taken: true: submitted.
-    bool submit_short(u32 type, const void* task, const submit_options& options, task_handle& handle);
+    /// The quick way, where it may be taken; else nothing.
+    std::optional<task_handle> submit_short(u32 type, const void* task, const submit_options& options);
     task_status query(task_handle handle);
     task_status wait(task_handle handle, deadline until);
     bool wait_all(deadline until);
@@ -73,12 +74,15 @@ private:
         std::atomic<u64> submitted{0}; ///< messages wholly published
         std::atomic<u64> begun{0};     ///< messages whose first chunk may be published
         u64 next = 0;                  ///< position of the next message
+        bool notes = false;              ///< see take_note
         std::vector<stream_point> joins; ///< what the next message has to wait for
         std::vector<std::string_view> names;
         std::atomic<bool> named{false}; ///< names has room: of a task that is submitted and unfinished any thread may read it
         ring_history history; ///< for a flight log
         std::atomic<bool> taken{false};
-        std::mutex shared_use; ///< threads beyond `rings` share the last ring
+
+        /// By the thread that holds the ring, whenever that changes: is there anything to look after beside the message itself?
+        void take_note() { notes = !joins.empty() || !names.empty() || history.wanted(); }
     };
 
     ring& own_ring(u32& index);

@@ -44,8 +44,8 @@ struct short_layout {
 /// Room for a message before it is known whether it is short.
 using short_room = chunk_vector[1 + abi::task_members_max + short_scalars_max / abi::chunk_payload_words + abi::slot_chunks];
 
-/// Puts the message of whole ring slots, without tags, into `out` and returns how many chunks they are; 0: this task's is not a short one.
-inline u32 encode_short(const short_layout& layout, const void* task, u32 blocks, short_room& out)
+/// Puts the message, without tags, into `out` and returns how many ring slots it takes; 0: this task's is not a short one.
+[[gnu::always_inline]] inline u32 encode_short(const short_layout& layout, const void* task, u32 blocks, short_room& out)
 {
     if (layout.members == 0) return 0;
     const auto* const from = static_cast<const unsigned char*>(task);
@@ -82,12 +82,13 @@ inline u32 encode_short(const short_layout& layout, const void* task, u32 blocks
     }
     if (run != 0) put_handles(0);
     out[0] = vector_of(abi::message_header{blocks, layout.type, 0, layout.members, layout.scalars, chunks}.encode());
-    for (u32 k = 0; k < layout.scalars; k += 3)
-        out[chunks++] = vector_of({{word(layout.scalar_at[k]), k + 1 < layout.scalars ? word(layout.scalar_at[k + 1]) : 0,
-                                    k + 2 < layout.scalars ? word(layout.scalar_at[k + 2]) : 0, 0}});
+    const u32* at = layout.scalar_at;
+    u32 left = layout.scalars;
+    for (; left >= 3; left -= 3, at += 3) out[chunks++] = vector_of({{word(at[0]), word(at[1]), word(at[2]), 0}});
+    if (left != 0) out[chunks++] = vector_of({{word(at[0]), left == 2 ? word(at[1]) : 0, 0, 0}});
     if (chunks > short_chunks_max) return 0;
-    while (chunks % abi::slot_chunks != 0) out[chunks++] = chunk_vector{};
-    return chunks;
+    for (u32 i = 0; i < abi::slot_chunks - 1; ++i) out[chunks + i] = chunk_vector{}; // whether they are needed or not: no branch
+    return (chunks + abi::slot_chunks - 1) / abi::slot_chunks;
 }
 
 } // namespace slipstream::host

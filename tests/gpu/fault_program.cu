@@ -163,6 +163,21 @@ void endless()
     say("runtime", "destroyed");
 }
 
+/// Nobody waits for it, and no limit holds while the runtime lives.
+void abandoned()
+{
+    config c = gpu();
+    c.exit_limit = 500ms;
+    auto rt = std::make_unique<fault_engine>(c);
+    const task_handle h = rt->submit(spin_task{0}, {.order = ordering::no_access, .name = "never"});
+    const auto state = rt->wait(h, std::chrono::steady_clock::now() + 1s).state;
+    say("while it lives", state == task_state::pending ? "pending" : "wrong");
+    const auto start = std::chrono::steady_clock::now();
+    rt.reset();
+    const auto took = std::chrono::steady_clock::now() - start;
+    say("runtime", took >= 450ms && took < 10s ? "destroyed in time" : "destroyed, but not in time");
+}
+
 void stall()
 {
     config c = gpu();
@@ -226,6 +241,7 @@ int main(int count, char** arguments)
     else if (what == "trap") device_fault(fault::trap);
     else if (what == "misaligned") device_fault(fault::misaligned);
     else if (what == "endless") endless();
+    else if (what == "abandoned") abandoned();
     else if (what == "stall") stall();
     else if (what == "busy") busy();
     else if (what == "memory") memory();

@@ -77,6 +77,15 @@ class Faults(unittest.TestCase):
         self.assertEqual(said["end"], "of main")
         self.healthy()
 
+    def test_a_body_that_never_ends_holds_up_the_end_of_its_runtime_for_exit_limit_at_most(self):
+        start = time.monotonic()
+        said = self.said("abandoned")
+        self.assertLess(time.monotonic() - start, 20)
+        self.assertEqual(said["while it lives"], "pending")
+        self.assertEqual(said["runtime"], "destroyed in time")
+        self.assertEqual(said["end"], "of main")
+        self.healthy()
+
     def test_an_engine_that_stands_still_leaves_in_order_and_says_what_waits_on_what(self):
         said = self.said("stall")
         self.has(said["wait"], "device_error", "no progress for", "window: ", "step 'second' (submission 0:", "waits for 0:")
