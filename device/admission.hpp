@@ -4,7 +4,7 @@
 // one later write covers whole is superseded and not compared again, because every later task that meets it also meets that
 // write. A chain of tasks on one buffer so keeps one live access, not W.
 //
-// Hazards: new writes against old reads and writes, new reads against old writes (design brief, section 2), exact half-open
+// Hazards: new writes against old reads and writes, new reads against old writes, exact half-open
 // byte ranges and 2-D rectangles (abi/access_entry.hpp). A whole-memory task waits for all exposed tasks and then is the only
 // exposed one: everything later waits for it, access-less tasks included, and its own `after` entries are implied.
 //

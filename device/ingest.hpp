@@ -10,8 +10,8 @@
 // a time, its entries a lane a chunk, so a message longer than its ring streams through it. The decoded task is never copied again: accesses go into the pool, the rebuilt
 // task struct into the slot's record.
 //
-// Accesses stay as they came, for admission to resolve, an access a lane of its helpers (entry_resolver.hpp), unless it has more than a batch to go
-// already: handles 4.6 M tasks/s where they always stayed, 5.0 so (H200).
+// Accesses stay as they came, for admission to resolve, an access a lane of its helpers (entry_resolver.hpp); those of short messages are resolved here
+// where it has more than a batch to go already: handles 4.6 M tasks/s where they always stayed, 5.0 so (H200, a probe).
 //
 // COST    in cycles of a batch of 31 one-slot messages with four handles (H200, a build with clock reads in these places): places for all of them 1200,
 //         describing them 650, scalars and accesses as they came 3600 (9300 when it resolved the handles itself), a look and poll 2600,
@@ -31,7 +31,7 @@
 // more slots than rings and the pool more blocks than all rings together can hold while waiting (checked by the host).
 //
 // EDGES  A0 (ring chunks, relaxed polls + one acquire fence at system scope: host memory written before submit is visible to the task)
-//        R1 (consumed: the chunks were read, they may be overwritten) · A2 (slot free) · R3 (slot decoded)
+//        R1 (consumed: the chunks were read, they may be overwritten) · A2 (slot free) · R3 (slot decoded) · A3 (taken: how far behind admission is)
 //        A16 (join word of a stream: its work is visible to the tasks that joined it)
 // Bus counts (layout.hpp: bus_count) in fast memory, one addition a look.
 #pragma once
@@ -401,7 +401,7 @@ private:
             const abi::entry_kind kind = abi::kind_of(w[4 * k]);
             return kind == abi::entry_kind::rect || kind == abi::entry_kind::long_range;
         });
-        u32 halves = 0; // second ones; what lies in them may look like a first one
+        u32 seconds = 0; // halves; what lies in them may look like a first one
         u32 count = chunks;
         SLIPSTREAM_ONE_COPY
         for (u32 rest = firsts; rest != 0;) {
@@ -410,17 +410,17 @@ private:
                 count = k;
                 break;
             }
-            halves |= 2u << k;
+            seconds |= 2u << k;
             rest &= ~(3u << k);
         }
         lane_values in, before; // before: entries of the chunks before
         const u32 second = team.mask32([&](u32 k) {
-            in.at(0, k) = k >= count || (halves >> k & 1) != 0 ? 0 : entries_in(w + 4 * k);
+            in.at(0, k) = k >= count || (seconds >> k & 1) != 0 ? 0 : entries_in(w + 4 * k);
             return (in.at(0, k) & 3) > 1;
         });
         const u32 third = team.mask32([&](u32 k) { return (in.at(0, k) & 3) > 2; });
         const u32 within = team.mask32([&](u32 k) {
-            before.at(0, k) = popcount(low_bits(k) & ~halves) + popcount(low_bits(k) & second) + popcount(low_bits(k) & third);
+            before.at(0, k) = popcount(low_bits(k) & ~seconds) + popcount(low_bits(k) & second) + popcount(low_bits(k) & third);
             return k < count && before.at(0, k) + (in.at(0, k) & 3) <= mp.entries_left;
         });
         const u32 run = within == ~0u ? 32 : lowest_bit(~within);
@@ -442,7 +442,7 @@ private:
             blocks.at(0, k) = take_entries(team, s_.types[mp.type], rp.slot, (mp.flags & abi::flag_no_access) == 0, block, w + 4 * k, in.at(0, k), e,
                                            mp.member + before.at(0, k) - popcount(after & low_bits(k)), (firsts >> k & 1) != 0);
         });
-        const u32 last = (halves >> (run - 1) & 1) != 0 ? run - 2 : run - 1;
+        const u32 last = (seconds >> (run - 1) & 1) != 0 ? run - 2 : run - 1;
         const u32 taken = team.from_lane(before, last) + (team.from_lane(in, last) & 3);
         mp.last_block = team.from_lane(blocks, last);
         mp.entry += taken;
@@ -742,7 +742,7 @@ private:
 
     static constexpr u32 entry_is_after = 1 | 4;
 
-    /// Of a plain message's chunk of entries: how many, or entry_is_after.
+    /// Of a chunk of entries: how many, or entry_is_after.
     SLIPSTREAM_BOTH static u32 entries_in(const u32* w)
     {
         if ((w[0] & abi::handle_bit) == 0) return abi::kind_of(w[0]) == abi::entry_kind::after ? entry_is_after : 1;

@@ -391,7 +391,7 @@ struct ring_progress {
     u32 slot;      ///< of the message at the head
 };
 
-/// How far a message is that is decoded chunk by chunk.
+/// How far a message is that is decoded as it arrives.
 struct message_progress {
     u32 entries_left;
     u32 scalars_left;

@@ -11,7 +11,7 @@
 //         arrive from device memory; then one trip to the L2 for the low-water marks of all rings together. No loop over entries.
 // OWNERS  this role alone writes complete bits, low_water, heartbeat, stop, request.
 // EDGES   A6 (retired slot) -> R11 (the slot goes on to admission, nothing of it is read any more)
-//         A6 -> R7_fence (acq_rel, system) -> R7_complete, R7_low_water (relaxed behind the fence)
+//         A6 -> R7_complete_fence (acq_rel, system) -> R7_complete, R7_low_water (relaxed behind the fence)
 //         R7_failure (relaxed, before the fence): whoever sees a task complete sees its failure record
 //         A18 (failures_read, acquire): the host has read the record that lies where the next one goes
 //         A8 (command, acquire at system scope) -> R9 (request): what was published before `drain` is seen by ingest

@@ -10,10 +10,10 @@
 // worker: acquire loads), and one acquire fence. The record is read meanwhile.
 //
 // OWNERS  worker w alone writes done[w] (once it has left for a park, the scheduler) recorder[w] and picks[w]; it alone reads mailbox[w].
-// EDGES   A4 (mail, relaxed poll) + A4_fence (acquire, device): the record, and all writes of the predecessors
+// EDGES   A4 (mail, relaxed poll) + A4_mail_fence (acquire, device): the record, and all writes of the predecessors
 //         R5R12_fence (release, device), then R12 (finished count) and R5 (done): the body's writes
 //         none for picks[w]: worker w reads back what it stored in the launch before; the host reads when the kernel has left
-//         A12 (finished counts, relaxed poll) + A12_fence (acquire, device): the writes of the predecessors of a staged task
+//         A12 (finished counts, relaxed poll) + A12_finished_fence (acquire, device): the writes of the predecessors of a staged task
 #pragma once
 #include "device/scheduler.hpp"
 

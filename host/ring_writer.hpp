@@ -1,4 +1,4 @@
-// The submitting end of a ring: writes messages chunk by chunk, each chunk with its lap tag.
+// The submitting end of a ring: writes messages chunk by chunk, or whole slots of them, each chunk with its lap tag.
 //
 // OWNERS  one thread writes the ring's slots; `consumed` is read only. Positions are 64 bits and never wrap.
 // EDGES   R0 (chunk, release at system scope: host memory written before submit is visible to the task)

@@ -24,8 +24,8 @@ struct short_layout {
         u32 at;          ///< offset in the struct, bytes
         u32 range_word;  ///< of the chunk's first word, what is the same for all ranges
         u32 handle_word; ///< to be added to handle_plus_one
-    } member[abi::task_members_max];
-    u32 scalar_at[short_scalars_max]; ///< bytes
+    } member[abi::task_members_max] = {};
+    u32 scalar_at[short_scalars_max] = {}; ///< bytes
 
     short_layout() = default;
     short_layout(const abi::task_type& t, u32 number) : type(number)

@@ -9,7 +9,7 @@ namespace slipstream {
 struct config {
     /// "auto": the first usable GPU, else the host; "cuda", "cuda:N", "host".
     std::string device = "auto";
-    u32 window = 256;        ///< in-flight tasks; 16 to 4096, rounded up to a multiple of 32 above 16
+    u32 window = 256;        ///< in-flight tasks; 16 to 4096 (a GPU's shared memory holds about 1024), rounded up to a multiple of 32 above 16
     u32 ring_slots = 1024;   ///< 64-byte slots of each submission ring; 4 or more, rounded up to a power of two
     u32 rings = 4;           ///< submitting threads, 1 to 16; the window must have more slots than this
     u32 workers_per_sm = 1;  ///< resident thread blocks on each SM, 1 or 2

@@ -10,7 +10,7 @@ namespace {
 
 constexpr auto RW = access_mode::read_write;
 
-/// Plain messages are decoded at once, others chunk by chunk; short ones are stored slot by slot. Each test in all forms.
+/// Plain messages are decoded at once, others as they arrive; short ones are stored slot by slot. Each test in all forms.
 struct form {
     const char* name;
     bool streamed;

@@ -80,7 +80,7 @@ struct engine_size {
     u32 pool_blocks = 8; ///< multiple of device::pool_word_blocks
     u32 queue_slots = 0; ///< of the control block's queues, at least window_used; 0: as the engine has it
     u32 window = 32;
-    bool streamed = false; ///< no message is marked plain: each is decoded chunk by chunk
+    bool streamed = false; ///< no message is marked plain: each is decoded as it arrives
     bool lone_workers = false;
     bool staging = false;
     bool by_slots = false; ///< messages, none longer than the ring, are stored by whole slots as they find room

@@ -71,6 +71,43 @@ TEST_CASE("a pending task says pending, a deadline ends the wait, and the task g
     });
 }
 
+namespace {
+struct eight_task {
+    static constexpr const char* name = "eight";
+    in<u64> a, b, c, d, e, f, g;
+    inout<u64> h;
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
+    {
+        if (block.rank() == 0) h[0] += a[0] + b[0] + c[0] + d[0] + e[0] + f[0] + g[0];
+    }
+};
+} // namespace
+
+TEST_CASE("a message is asked for as much room as it takes, from the first one on and whichever runtime had the one before", "[api]")
+{
+    // By handles eight accesses take two ring slots; as many chunks as they might have taken would need five.
+    in_time(20, [] {
+        using wide = runtime<eight_task>;
+        auto c = host_config();
+        c.ring_slots = 4;
+        c.batch = true;
+        wide one(c), other(c);
+        for (u32 turn = 0; turn < 3; ++turn)
+            for (wide* rt : {&one, &other}) {
+                std::vector<u64> x(8, 1);
+                eight_task task;
+                in<u64>* const inputs[] = {&task.a, &task.b, &task.c, &task.d, &task.e, &task.f, &task.g};
+                for (u32 i = 0; i < 7; ++i) *inputs[i] = in<u64>(rt->register_range(&x[i], sizeof x[i]));
+                task.h = inout<u64>(rt->register_range(&x[7], sizeof x[7]));
+                task_handle h;
+                REQUIRE(rt->try_submit(task, h) == submit_status::submitted);
+                REQUIRE_NOTHROW(rt->submit(task));
+                rt->run_batch();
+                CHECK(x[7] == 15);
+            }
+    });
+}
+
 TEST_CASE("try_submit on a full ring says full, changes nothing and loses nothing", "[api]")
 {
     in_time(20, [] {
