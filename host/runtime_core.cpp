@@ -1017,10 +1017,6 @@ task_handle runtime_base::submit_bytes(u32 type, const void* task, const submit_
 
 submit_status runtime_base::try_submit_bytes(u32 type, const void* task, const submit_options& options, task_handle& handle)
 {
-    if (const auto done = core_->submit_short(type, task, options)) {
-        handle = *done;
-        return submit_status::submitted;
-    }
     return core_->submit(type, task, options, false, handle);
 }
 
