@@ -113,13 +113,14 @@ public:
         grids_ = index_.useful(in_use) ? in_use : nothing_found;
         access_lanes mine;
         const u32 grid = prepare(team, number, teams, batch, mine, sync);
-        mark_cells(team, grid, mine);
+        const bool several = batch.tasks > 1; // else nothing of the batch comes before any access
+        if (several) mark_cells(team, grid, mine);
         if (span_of(0) >> 16 == 0) begin_rows(team, number, teams, batch);
         if (team.leader()) s_.batch_dead[number] = 0;
         sync();
-        look(team, number, batch, mine);
+        look(team, number, batch, several, mine);
         sync();
-        clear_cells(team, mine);
+        if (several) clear_cells(team, mine);
         if (mark(scans_due) != 0) {
             compare_with_all(team, number, teams, batch);
             sync();
@@ -433,7 +434,7 @@ private:
     }
 
     /// Step 2. The index tells of a kind while none of the other is live: a handle and a raw range may share bytes.
-    SLIPSTREAM_BOTH void look(team_type& team, u32 number, const extent& batch, access_lanes& mine) const
+    SLIPSTREAM_BOTH void look(team_type& team, u32 number, const extent& batch, bool several, access_lanes& mine) const
     {
         const bool handles_found = grids_ != nothing_found && index_.can_find(true, grids_);
         const bool ranges_found = grids_ != nothing_found && index_.can_find(false, grids_);
@@ -449,7 +450,7 @@ private:
             const u32 task = mine.tasks.at(0, k);
             u32 before = 0;
             SLIPSTREAM_UNROLL
-            for (u32 i = 0; i < 2; ++i) {
+            for (u32 i = 0; several && i < 2; ++i) {
                 const batch_cell cell = s_.batch_cells[mine.cells.at(0, k) >> 16 * i & 0xffff];
                 before |= cell.writers | (e.writes() ? cell.readers : 0);
             }

@@ -98,7 +98,7 @@ private:
     static constexpr u32 rings_at_once = staged_rings;
     static constexpr u32 staged_words = staged_slots * 16;
     static constexpr u32 no_ring = ~0u;
-    static constexpr u32 brief_slots = 2; ///< messages no longer than this are decoded a lane each, others a lane a chunk
+    static constexpr u32 brief_slots = 4; ///< messages no longer than this are decoded a lane each, others a lane a chunk
     static constexpr u32 ahead_loads = AheadSlots * abi::slot_chunks / 32; ///< of a lane
     static constexpr u32 plain_blocks_bits = 5;
     static constexpr u32 plain_entries_max = 3 * (staged_slots * abi::slot_chunks - 1);
@@ -362,8 +362,8 @@ private:
         return (h.plain_chunks() + abi::slot_chunks - 1) / abi::slot_chunks;
     }
 
-    /// Decodes the staged slots of a message that is not plain, or of its beginning: staged_slots at most. Returns how many; 0: nothing was taken, for
-    /// want of a window slot or pool blocks.
+    /// Decodes the slots at hand of a message that is not plain, or of its beginning. Returns how many; 0: nothing was taken, for want of a window slot or
+    /// pool blocks.
     SLIPSTREAM_BOTH u32 take_slots(team_type& team, ring_progress& rp, u32 r, const u32* words, u32 slots)
     {
         message_progress mp = s_.streamed[r]; // not held beside rp: plain messages have no use for it
@@ -372,10 +372,10 @@ private:
             if (!begin(team, rp, mp, r, header_at(words))) return 0;
             c = 1;
         }
-        const u32 end = (slots < staged_slots ? slots : staged_slots) * abi::slot_chunks;
+        const u32 end = slots * abi::slot_chunks;
         SLIPSTREAM_ONE_COPY
         while (c < end && rp.stage != stage_gate) {
-            u32 taken = rp.stage == stage_entries ? take_run(team, rp, mp, words + 4 * c, end - c) : 0;
+            u32 taken = rp.stage == stage_entries ? take_run(team, rp, mp, words + 4 * c, end - c < 32 ? end - c : 32) : 0;
             if (taken == 0) {
                 take_chunk(team, rp, mp, r, words + 4 * c);
                 taken = 1;
@@ -396,6 +396,8 @@ private:
     /// chunks they took; 0: there is the first half of one.
     SLIPSTREAM_BOTH u32 take_run(team_type& team, const ring_progress& rp, message_progress& mp, const u32* w, u32 chunks)
     {
+        const u32 ranges = chunks < mp.entries_left ? chunks : mp.entries_left; // if there is nothing else: most often
+        if (team.mask32([&](u32 k) { return k < ranges && !is_range(w[4 * k]); }) == 0) return take_ranges(team, rp, mp, w, ranges);
         const u32 firsts = team.mask32([&](u32 k) {
             if (k >= chunks || (w[4 * k] & abi::handle_bit) != 0) return false;
             const abi::entry_kind kind = abi::kind_of(w[4 * k]);
@@ -435,11 +437,8 @@ private:
         lane_values blocks; // of a chunk's last entry
         team.each32([&](u32 k) {
             if ((in.at(0, k) & 3) == 0) return;
-            u32 block = mp.last_block;
             const u32 e = mp.entry + before.at(0, k);
-            SLIPSTREAM_ONE_COPY
-            for (u32 at = mp.entry == 0 ? 0 : (mp.entry - 1) / pool_block_entries; at < e / pool_block_entries; ++at) block = P::get(s_.pool_next[block]);
-            blocks.at(0, k) = take_entries(team, s_.types[mp.type], rp.slot, (mp.flags & abi::flag_no_access) == 0, block, w + 4 * k, in.at(0, k), e,
+            blocks.at(0, k) = take_entries(team, s_.types[mp.type], rp.slot, (mp.flags & abi::flag_no_access) == 0, block_of(mp, e), w + 4 * k, in.at(0, k), e,
                                            mp.member + before.at(0, k) - popcount(after & low_bits(k)), (firsts >> k & 1) != 0);
         });
         const u32 last = (seconds >> (run - 1) & 1) != 0 ? run - 2 : run - 1;
@@ -449,6 +448,40 @@ private:
         mp.member += taken - popcount(after);
         mp.entries_left -= taken;
         return run;
+    }
+
+    /// Nothing but ranges of one chunk each.
+    SLIPSTREAM_BOTH u32 take_ranges(team_type& team, const ring_progress& rp, message_progress& mp, const u32* words, u32 count)
+    {
+        lane_values blocks;
+        team.each32([&](u32 k) {
+            if (k >= count) return;
+            const u32* const w = words + 4 * k;
+            const u32 e = mp.entry + k;
+            blocks.at(0, k) = block_of(mp, e);
+            const raw_access a{address_in(w), w[2], 0, 1, 0};
+            entry_resolver<P>::set_member(s_.types[mp.type], m_.records[rp.slot].words, mp.member + k, a);
+            if ((mp.flags & abi::flag_no_access) == 0) put_entry(team, blocks.at(0, k), e, a.entry(abi::mode_of(w[0])), false);
+        });
+        mp.last_block = team.from_lane(blocks, count - 1);
+        mp.entry += count;
+        mp.member += count;
+        mp.entries_left -= count;
+        return count;
+    }
+
+    SLIPSTREAM_BOTH static bool is_range(u32 first_word)
+    {
+        return (first_word & abi::handle_bit) == 0 && abi::kind_of(first_word) == abi::entry_kind::range;
+    }
+
+    /// The pool block of entry e of a message, not before the last one that was taken.
+    SLIPSTREAM_BOTH u32 block_of(const message_progress& mp, u32 e) const
+    {
+        u32 block = mp.last_block;
+        SLIPSTREAM_ONE_COPY
+        for (u32 at = mp.entry == 0 ? 0 : (mp.entry - 1) / pool_block_entries; at < e / pool_block_entries; ++at) block = P::get(s_.pool_next[block]);
+        return block;
     }
 
     SLIPSTREAM_BOTH static constexpr u32 blocks_for(u32 entries) { return (entries + pool_block_entries - 1) / pool_block_entries; }
@@ -509,8 +542,7 @@ private:
         const bool brief = lone || (slots > staged_slots && team.from_lane(length, 0) <= brief_slots); // few: lane a chunk is sooner
         u32 starts = lone ? single & ~(single + 1) : 0; // a bit for the ring slot of each message's first chunk: a run from 0 on
         if (!lone) {
-            const u32 most = brief ? batch_messages : staged_slots; // what this fetch and the last one left may be more
-            const u32 end = slots < most ? slots : most;
+            const u32 end = slots < batch_messages ? slots : batch_messages; // what this fetch and the last one left may be more
             SLIPSTREAM_ONE_COPY
             for (u32 k = 0; k < end;) {
                 const u32 next = k + team.from_lane(length, k);
@@ -580,7 +612,20 @@ private:
             return !leaves && h.entries != 0;
         });
         if (!brief) {
-            take_chunks(team, words, starts, taken * abi::slot_chunks, mine, known);
+            team.sync(); // pool blocks have their tags
+            SLIPSTREAM_ONE_COPY
+            for (u32 from = 0, number = 0; from < taken;) { // whole messages within staged_slots
+                u32 begun = starts >> from & low_bits(staged_slots);
+                u32 behind = from + highest_bit(begun);
+                u32 to = behind + team.from_lane(length, behind);
+                if (to > from + staged_slots) {
+                    to = behind;
+                    begun &= low_bits(behind - from);
+                }
+                take_chunks(team, words + 16 * from, begun, (to - from) * abi::slot_chunks, number, mine, known);
+                number += popcount(begun);
+                from = to;
+            }
         } else {
             team.each32([&](u32 k) {
                 if (k >= messages) return;
@@ -627,32 +672,33 @@ private:
         return taken;
     }
 
-    /// The content of plain messages of several ring slots, a lane a chunk. `starts`: the slots they begin in; `end`: chunks.
-    SLIPSTREAM_BOTH void take_chunks(team_type& team, const u32* words, u32 starts, u32 end, u32 kept_back, u32& known)
+    /// The content of plain messages of several ring slots, the first of which is number `number`, a lane a chunk. `starts`: the slots they begin in, of
+    /// those at `words`; `end`: chunks.
+    SLIPSTREAM_BOTH void take_chunks(team_type& team, const u32* words, u32 starts, u32 end, u32 number, u32 kept_back, u32& known)
     {
-        team.sync(); // pool blocks have their tags
         // Entries of a chunk: one, or up to three handles; masks count those of the chunks before.
-        const auto number_of = [&](u32 c) { return popcount(starts & low_bits(c / abi::slot_chunks + 1)) - 1; };
-        const auto part_of = [&](u32 c) { return s_.parts[number_of(c)]; };
+        const auto number_of = [&](u32 c) { return number + popcount(starts & low_bits(c / abi::slot_chunks + 1)) - 1; };
+        const auto first_of = [&](u32 c) { return abi::slot_chunks * highest_bit(starts & low_bits(c / abi::slot_chunks + 1)); };
         lane_values in;
         team.each32([&](u32 c) {
             in.at(0, c) = 0;
             if (c >= end) return;
-            const u32 first = part_of(c).first_chunk;
+            const u32 first = first_of(c);
             if (c != first && c - first <= header_at(words + 4 * first).entry_chunks()) in.at(0, c) = entries_in(words + 4 * c);
         });
         const u32 second = team.mask32([&](u32 c) { return (in.at(0, c) & 3) > 1; });
         const u32 third = team.mask32([&](u32 c) { return (in.at(0, c) & 3) > 2; });
         team.each32([&](u32 c) {
             if (c >= end) return;
-            const message_part part = part_of(c);
-            if (c == part.first_chunk) return;
-            const abi::message_header h = header_at(words + 4 * part.first_chunk);
-            const u32 rel = c - part.first_chunk - 1;
+            const u32 first = first_of(c);
+            if (c == first) return;
+            const message_part part = s_.parts[number_of(c)];
+            const abi::message_header h = header_at(words + 4 * first);
+            const u32 rel = c - first - 1;
             if (rel >= h.entry_chunks()) {
                 take_scalars(h, part.slot, words + 4 * c, rel - h.entry_chunks());
             } else {
-                const u32 before = low_bits(c) & ~low_bits(part.first_chunk + 1); // this message's entries begin behind its header
+                const u32 before = low_bits(c) & ~low_bits(first + 1); // this message's entries begin behind its header
                 leave_entries(part, words + 4 * c, in.at(0, c), rel + popcount(second & before) + popcount(third & before),
                               (kept_back >> number_of(c) & 1) == 0, known);
             }
