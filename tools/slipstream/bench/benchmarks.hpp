@@ -34,6 +34,7 @@ std::vector<figure> bench_growth(const bench_setup& s);
 
 /// One chain: the bytes that each of a task's blocks steps.
 figure chain_figure(const bench_setup& s, u32 bytes);
+figure moved_chain_figure(const bench_setup& s); ///< 4 KB; each task on another SM than the one before
 figure fan_figure(const bench_setup& s, u32 width);
 figure blocks_figure(const bench_setup& s, u32 blocks);
 figure wide_chain_figure(const bench_setup& s); ///< as many blocks as there are workers

@@ -3,6 +3,7 @@
 #include "tools/slipstream/bench/chain.hpp"
 #include "tools/slipstream/bench/fan.hpp"
 #include "tools/slipstream/bench/floors/floor_names.hpp"
+#include <map>
 
 namespace slipstream::bench {
 namespace {
@@ -41,9 +42,38 @@ figure chain_figure(const bench_setup& s, u32 bytes)
     return f;
 }
 
+// A task that is mailed before the one it waits for is done goes to an idle worker, so to another one: the flight log of a run shows how often.
+figure moved_chain_figure(const bench_setup& s)
+{
+    constexpr u32 looked_at = 4000;
+    config c = s.configuration;
+    c.flight_log = looked_at;
+    c.memory_bytes += 1u << 20;
+    u64 hops = 0, stayed = 0;
+    {
+        bench_runtime runtime(c);
+        chain stream(runtime, false, 4096, 1);
+        (void)stream.run(looked_at);
+        runtime.pause();
+        std::map<u64, u32> sm_of; // by the number of the task
+        for (const flight_entry& e : runtime.flight_log())
+            if (e.type == bench_list::index_of<step_task>()) sm_of[e.task.position] = e.sm;
+        for (auto at = sm_of.begin(); at != sm_of.end(); ++at) {
+            const auto next = sm_of.find(at->first + 1);
+            if (next == sm_of.end()) continue;
+            ++hops;
+            stayed += next->second == at->second;
+        }
+    }
+    figure f = chain_figure(s, 4096);
+    f.name += ", successor on another SM";
+    f.further = {{"hops_looked_at", static_cast<double>(hops)}, {"hops_that_stayed_on_their_sm", static_cast<double>(stayed)}};
+    return f;
+}
+
 std::vector<figure> bench_chain(const bench_setup& s)
 {
-    return {chain_figure(s, 4096), chain_figure(s, 4), chain_figure(s, 0)};
+    return {chain_figure(s, 4096), moved_chain_figure(s), chain_figure(s, 4), chain_figure(s, 0)};
 }
 
 figure blocks_figure(const bench_setup& s, u32 blocks)

@@ -121,8 +121,11 @@ void add_dependency_rows(target_list& list, const bench_setup& s)
     list.limit_by(same_cta_hop(4096), 1.4, "<= 1.4 x same-CTA hop");
     list.limit_by(graph_chain(4096), 1.0 / 3, "<= 1/3 of graph replay");
 
-    list.no_row("the same chain, successor forced to another SM", "<= 1.3 x release hop",
-                "the engine has no way to keep a successor off the worker of its predecessor");
+    const figure moved = moved_chain_figure(s);
+    list.row("the same chain, successor on another SM", "<= 1.3 x release hop", moved);
+    list.limit_by(release_hop(4096), 1.3, "<= 1.3 x release hop");
+    list.further("hops_looked_at", "hops of which the SMs are known", 1000, true);
+    list.further("hops_that_stayed_on_their_sm", "of these, hops that stayed on their SM", 4);
 
     for (const u32 width : {2u, 8u}) {
         list.row(width == 2 ? "diamonds, 4 KB" : "fan-out and fan-in of 8, 4 KB",
