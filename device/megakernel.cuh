@@ -9,17 +9,110 @@
 #include "device/cuda_platform.cuh"
 #include "device/kernel_arguments.hpp"
 #include <slipstream/cuda_block.cuh>
-#include <slipstream/task.hpp>
+#include <slipstream/kernel_image.hpp>
 
 namespace slipstream::device {
 
-/// Runs block `block` of the task with the given type.
-template <class... Tasks, class Block>
-__device__ __forceinline__ void run_body(task_list<Tasks...>, u32 type, const void* words, Block& block)
+/// Scratch memory of a block of T beside others.
+template <class T>
+constexpr u32 shared_share() { return (shared_bytes_of<T>() + 127) / 128 * 128; }
+
+/// Calls run(task) with the struct as its own type, if blocks of that type have `Size` threads, or any number (0). A copy: what lies in memory would be
+/// read again behind whatever a body stores.
+template <u32 Size, class... Tasks, class Run>
+__device__ __forceinline__ void with_task(task_list<Tasks...>, u32 type, const void* words, Run run)
 {
     u32 index = 0;
+    const auto call = [&]<class Task>(const Task* task) {
+        if constexpr (Size == 0 || threads_of<Task>() == Size) {
+            const Task copy = *task;
+            run(copy);
+        }
+        return true;
+    };
     // Not one of them: the type table and the list are made from the same pack, so this cannot happen.
-    ((index++ == type ? ((*static_cast<const Tasks*>(words))(block), true) : false) || ...);
+    ((index++ == type ? call(static_cast<const Tasks*>(words)) : false) || ...);
+}
+
+template <u32 Size, class... Tasks>
+constexpr bool any_of_size(task_list<Tasks...>)
+{
+    return ((threads_of<Tasks>() == Size) || ...);
+}
+
+/// Of a type's blocks.
+template <class... Tasks>
+__device__ __forceinline__ u32 threads_of_type(task_list<Tasks...>, u32 type)
+{
+    u32 index = 0, threads = worker_threads;
+    ((index++ == type ? (threads = threads_of<Tasks>(), true) : false) || ...);
+    return threads;
+}
+
+/// Block `index` of the task, by group number `group` of this worker's threads.
+template <u32 Threads, class Task>
+__device__ __forceinline__ void run_block(const Task& task, u32 group, u32 index, u32 blocks, void* arena, block_failure& failure)
+{
+    constexpr u32 size = threads_of<Task>();
+    if constexpr (size == Threads) {
+        cuda_block<Threads> block(index, blocks, arena, &failure);
+        task(block);
+    } else {
+        cuda_group<size> block(group, index, blocks, static_cast<unsigned char*>(arena) + group * shared_share<Task>(), &failure);
+        task(block);
+    }
+}
+
+/// A ticket mail of a type with blocks of `Size` threads: each group of so many draws for itself, and runs a block after the other.
+template <class List, u32 Threads, u32 Size>
+__device__ __forceinline__ void draw_blocks(worker_port<cuda_platform>& port, const mail& letter, u32 blocks, const void* words, void* arena,
+                                            block_failure& failure)
+{
+    using P = cuda_platform;
+    constexpr u32 groups = Threads / Size;
+    __shared__ ticket_run drawn[groups][2]; // the one in hand, and the next
+    __shared__ unsigned long long runs;
+    const u32 group = threadIdx.x / Size;
+    const bool leads = threadIdx.x % Size == 0;
+    const auto sync = [&] {
+        if constexpr (Size == Threads) __syncthreads();
+        else if constexpr (Size == 32) __syncwarp();
+        else __barrier_sync_count(1 + group, Size);
+    };
+    ticket_drawer<P> tickets(port, port.record(letter), blocks, groups);
+    if (threadIdx.x == 0) runs = port.runs();
+    if (leads) drawn[group][0] = tickets.draw();
+    __syncthreads();
+    for (u32 turn = 0;; turn ^= 1) {
+        const ticket_run run = drawn[group][turn];
+        if (run.count == 0) break;
+        ticket_run next{};
+        flight_times times{};
+        u64 number = 0;
+        if (leads) {
+            next = tickets.draw_ahead();
+            port.note_flight(letter, run.first);
+            number = atomicAdd(&runs, 1ull) + 1;
+            times.start_ns = P::clock_ns();
+        }
+        __syncwarp(); // bodies begin with whole warps, whatever became of the leader's branch
+        with_task<Size>(List{}, letter.type(), words, [&](const auto& task) {
+            SLIPSTREAM_ONE_COPY
+            for (u32 b = run.first; b < run.first + run.count; ++b) {
+                if (b != run.first) sync(); // scratch memory is used again
+                run_block<Threads>(task, group, b, blocks, arena, failure);
+            }
+        });
+        if (leads) {
+            tickets.took(P::clock_ns() - times.start_ns);
+            drawn[group][turn ^ 1] = next.count != 0 ? next : tickets.draw();
+        }
+        sync(); // everybody is done with the scratch memory, and the next run is there
+        if (leads) port.log_flight(letter, run.first, run.count, times, number);
+    }
+    const bool all = __syncthreads_or(port.all_drawn()) != 0;
+    port.set_all_drawn(all && threadIdx.x == 0); // it answers
+    if (threadIdx.x == 0) port.set_runs(runs);
 }
 
 template <class List, u32 Threads>
@@ -27,7 +120,6 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
 {
     using P = cuda_platform;
     __shared__ mail letter;
-    __shared__ u32 first_drawn;
     __shared__ verdict decision;
     __shared__ __align__(16) u32 kept_words[abi::task_words_max];
     __shared__ block_failure failure;
@@ -80,31 +172,22 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                 if (port.logs()) times.start_ns = P::clock_ns();
             }
             __syncwarp(); // bodies begin with whole warps, whatever became of the leader's branch
-            cuda_block<Threads> block(mine.block(), blocks, arena, &failure);
-            run_body(List{}, type, words, block);
+            with_task<0>(List{}, type, words, [&]<class Task>(const Task& task) {
+                if (threads_of<Task>() == Threads || threadIdx.x < threads_of<Task>()) run_block<Threads>(task, 0, mine.block(), blocks, arena, failure);
+            });
             __syncthreads();
-            if (leader && port.logs()) port.log_flight(mine, mine.block(), 1, times);
+            if (leader && port.logs()) port.log_flight(mine, mine.block(), 1, times, port.runs());
         } else {
-            const u32 chunk = port.ticket_chunk(blocks);
-            for (;;) {
-                if (leader) first_drawn = port.draw(record, blocks, chunk);
-                __syncthreads();
-                const u32 first = first_drawn;
-                if (first >= blocks) break;
-                if (leader) {
-                    port.record_flight(mine, first);
-                    if (port.logs()) times.start_ns = P::clock_ns();
-                }
-                const u32 last = first + chunk < blocks ? first + chunk : blocks;
-                for (u32 b = first; b < last; ++b) {
-                    if (b != first) __syncthreads();
-                    else __syncwarp(); // likewise
-                    cuda_block<Threads> block(b, blocks, arena, &failure);
-                    run_body(List{}, type, words, block);
-                }
-                __syncthreads(); // everybody has read first_drawn and is done with the scratch memory
-                if (leader && port.logs()) port.log_flight(mine, first, last - first, times);
-            }
+            for (u32 i = threadIdx.x; i < abi::task_words_max; i += Threads) kept_words[i] = P::get(record.words[i]);
+            const u32 size = threads_of_type(List{}, type); // draw_blocks begins with a barrier
+            const auto draw = [&]<u32 Size>() {
+                if constexpr (any_of_size<Size>(List{}))
+                    if (size == Size) draw_blocks<List, Threads, Size>(port, mine, blocks, kept_words, arena, failure);
+            };
+            draw.template operator()<Threads>();
+            draw.template operator()<128>();
+            draw.template operator()<64>();
+            draw.template operator()<32>();
             __syncthreads();
         }
         if (leader) {

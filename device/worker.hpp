@@ -125,35 +125,46 @@ public:
     /// the drawing at the next block boundary: the counter keeps its value, and the task goes on after the relaunch.
     SLIPSTREAM_BOTH u32 draw(task_record<P>& record, u32 blocks, u32 chunk)
     {
-        if (P::load(edge::P1_stop, *m_.stop, order::relaxed, scope::device) != static_cast<u32>(stop_level::none))
-            return blocks;
-        // The counter stays below 2^32: blocks <= 2^31 and every worker overshoots once, by at most one chunk.
+        if (look_for_stop() != stop_level::none) return blocks;
+        return draw_anyway(record, blocks, chunk);
+    }
+    SLIPSTREAM_BOTH u32 draw_anyway(task_record<P>& record, u32 blocks, u32 chunk)
+    {
+        // The counter stays below 2^32: blocks <= 2^31 and every drawer overshoots once, by at most one chunk.
         const u32 first = P::fetch_add(edge::P0_ticket, record.next_block, chunk, order::relaxed, scope::device);
         if (first >= blocks) drawn_ = done_word::drawn_bit;
         return first;
     }
-
-    /// Blocks drawn at a time: enough to hide the counter's round trip, few enough to share the end fairly.
-    SLIPSTREAM_BOTH u32 ticket_chunk(u32 blocks) const
+    SLIPSTREAM_BOTH stop_level look_for_stop() const
     {
-        const u32 share = blocks / (16 * m_.n.workers);
-        return share < 1 ? 1 : share > 64 ? 64 : share;
+        return static_cast<stop_level>(P::load(edge::P1_stop, *m_.stop, order::relaxed, scope::device));
     }
+    /// Has it seen the counter used up? Where several threads of a worker draw, with a port each, the one that answers must be told.
+    SLIPSTREAM_BOTH bool all_drawn() const { return drawn_ != 0; }
+    SLIPSTREAM_BOTH void set_all_drawn(bool all) { drawn_ = all ? done_word::drawn_bit : 0; }
+    SLIPSTREAM_BOTH u32 workers() const { return m_.n.workers; }
 
     SLIPSTREAM_BOTH void record_flight(const mail& letter, u32 block)
+    {
+        note_flight(letter, block);
+        ++picks_;
+    }
+    /// Without counting it.
+    SLIPSTREAM_BOTH void note_flight(const mail& letter, u32 block) const
     {
         const flight_record entry{1u << 31 | letter.type() << 8 | (letter.identity >> 27 & 15), letter.identity & 0x7ffffffu, block,
                                   sm_ << 16 | worker_};
         P::store(edge::P3_recorder, m_.recorder[worker_], entry.encode(), order::relaxed, scope::system);
-        ++picks_;
     }
+    SLIPSTREAM_BOTH u64 runs() const { return picks_; }
+    SLIPSTREAM_BOTH void set_runs(u64 count) { picks_ = count; }
 
-    /// Keeps a line of history when a flight log was asked for, behind record_flight(); beyond its capacity only the count goes on.
-    SLIPSTREAM_BOTH void log_flight(const mail& letter, u32 block, u32 count, flight_times& times)
+    /// Keeps a line of history of the run of that number (from 1 on) when a flight log was asked for; beyond its capacity only the count goes on.
+    SLIPSTREAM_BOTH void log_flight(const mail& letter, u32 block, u32 count, flight_times& times, u64 run) const
     {
         if (m_.n.log_capacity == 0) return;
-        if (picks_ <= m_.n.log_capacity)
-            m_.flight_log[static_cast<u64>(worker_) * m_.n.log_capacity + picks_ - 1]
+        if (run <= m_.n.log_capacity)
+            m_.flight_log[static_cast<u64>(worker_) * m_.n.log_capacity + run - 1]
                 = {1u << 31 | letter.type() << 8 | (letter.identity >> 27 & 15), letter.identity & 0x7ffffffu, block,
                    (count < 0xffff ? count : 0xffff) << 16 | sm_, times.wait_ns, times.start_ns, P::clock_ns()};
         times.wait_ns = 0; // of the next run of a ticket mail, and of the next mail
@@ -206,8 +217,7 @@ public:
 private:
     SLIPSTREAM_BOTH stop_level look(u32 attempt) const
     {
-        if (attempt % P::look_for_stop != P::look_for_stop - 1) return stop_level::none;
-        return static_cast<stop_level>(P::load(edge::P1_stop, *m_.stop, order::relaxed, scope::device));
+        return attempt % P::look_for_stop != P::look_for_stop - 1 ? stop_level::none : look_for_stop();
     }
 
     /// A worker that waits with a staged mail leaves for a park, too: the mail stays where it is, and the next launch's worker takes it
@@ -246,6 +256,72 @@ private:
     bool stumbled_ = false; ///< the block in hand failed or was skipped
     u32 drawn_ = 0; ///< drawn_bit: the mail in hand is a ticket mail and no ticket is left
     u64 picks_; ///< flight records ever stored
+};
+
+/// Blocks of a ticket mail that are run together; count 0: none.
+struct ticket_run {
+    u32 first;
+    u32 count;
+};
+
+/// Draws the blocks of a ticket mail for one of its `drawers` on this worker. So many at a time that a run lasts some microseconds, which is
+/// what the counter's round trip is little of; while many are left the next ones are drawn when a run begins; towards the end ever fewer, so
+/// that all drawers end together (guided self-scheduling: Polychronopoulos and Kuck, 1987). Blocks that lie together are run at the same
+/// time: long runs would spread what a GPU has in hand over all of the task's memory.
+template <class P>
+class ticket_drawer {
+public:
+    SLIPSTREAM_BOTH ticket_drawer(worker_port<P>& port, task_record<P>& record, u32 blocks, u32 drawers)
+        : port_(port), record_(record), blocks_(blocks), drawers_(drawers * port.workers()), left_(blocks)
+    {
+    }
+
+    SLIPSTREAM_BOTH ticket_run draw()
+    {
+        if (port_.all_drawn()) return {blocks_, 0};
+        const u32 chunk = share();
+        return run_of(port_.draw(record_, blocks_, chunk), chunk);
+    }
+
+    /// To be called when a run begins: what comes next, or none, where draw() must be asked when it is over. Whatever it returns is to be run, whether a
+    /// park comes or not: nothing waits for an answer here, and that look for a park counts the next time.
+    SLIPSTREAM_BOTH ticket_run draw_ahead()
+    {
+        const u32 chunk = share();
+        if (stop_ != stop_level::none || left_ / 4 < drawers_ * chunk) return {blocks_, 0};
+        stop_ = port_.look_for_stop();
+        return run_of(port_.draw_anyway(record_, blocks_, chunk), chunk);
+    }
+
+    /// How long a run of so many blocks lasted.
+    SLIPSTREAM_BOTH void took(u64 ns)
+    {
+        if (ns < short_ns && chunk_ < chunk_max) chunk_ *= 2;
+        if (ns > 4 * short_ns && chunk_ > 1) chunk_ /= 2;
+    }
+
+private:
+    static constexpr u32 chunk_max = 64;
+    static constexpr u64 short_ns = 32'000;
+
+    SLIPSTREAM_BOTH u32 share() const
+    {
+        const u32 most = left_ / (2 * drawers_);
+        return most < 1 ? 1 : most < chunk_ ? most : chunk_;
+    }
+    SLIPSTREAM_BOTH ticket_run run_of(u32 first, u32 chunk)
+    {
+        left_ = first < blocks_ ? blocks_ - first : 0;
+        return {first, left_ < chunk ? left_ : chunk};
+    }
+
+    worker_port<P>& port_;
+    task_record<P>& record_;
+    u32 blocks_;
+    u32 drawers_; ///< of all workers
+    u32 left_;    ///< when it drew last
+    u32 chunk_ = 1;
+    stop_level stop_ = stop_level::none;
 };
 
 } // namespace slipstream::device

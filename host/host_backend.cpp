@@ -148,16 +148,21 @@ private:
                     image_.host_bodies[type](record.words, block);
                     if (failure == 0) failure = block.failure();
                 }
-                port.log_flight(letter, first, count, times);
+                port.log_flight(letter, first, count, times, port.runs());
             };
             if (decision == device::verdict::skip) {
                 port.skip();
             } else if (!letter.tickets()) {
                 run(letter.block(), 1);
             } else {
-                const u32 chunk = port.ticket_chunk(blocks);
-                for (u32 first; (first = port.draw(record, blocks, chunk)) < blocks;)
-                    run(first, std::min(chunk, blocks - first));
+                device::ticket_drawer<P> tickets(port, record, blocks, 1);
+                for (device::ticket_run drawn = tickets.draw(); drawn.count != 0;) {
+                    const device::ticket_run next = tickets.draw_ahead();
+                    const u64 start = P::clock_ns();
+                    run(drawn.first, drawn.count);
+                    tickets.took(P::clock_ns() - start);
+                    drawn = next.count != 0 ? next : tickets.draw();
+                }
             }
             if (failure != 0) port.fail(record, failure);
             port.answer(letter);

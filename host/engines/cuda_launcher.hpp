@@ -49,7 +49,7 @@ public:
         // An empty struct has no bytes in the program, but its kernel has a parameter of one byte.
         u64 nothing = 0;
         void* parameters[] = {image_.table[t.type].words ? const_cast<void*>(p.arguments(t)) : &nothing};
-        check_cuda(cudaLaunchKernel(image_.cuda->plain_kernels[t.type], dim3(t.blocks), dim3(image_.cuda->threads), parameters,
+        check_cuda(cudaLaunchKernel(image_.cuda->plain_kernels[t.type], dim3(t.blocks), dim3(image_.cuda->plain_threads[t.type]), parameters,
                                     image_.shared_bytes[t.type], stream),
                    "kernel launch");
     }
@@ -63,7 +63,7 @@ public:
         node_parameters.type = cudaGraphNodeTypeKernel;
         node_parameters.kernel.func = const_cast<void*>(image_.cuda->plain_kernels[t.type]);
         node_parameters.kernel.gridDim = dim3(t.blocks);
-        node_parameters.kernel.blockDim = dim3(image_.cuda->threads);
+        node_parameters.kernel.blockDim = dim3(image_.cuda->plain_threads[t.type]);
         node_parameters.kernel.sharedMemBytes = image_.shared_bytes[t.type];
         node_parameters.kernel.kernelParams = parameters;
         edges_.resize(std::max(edges_.size(), predecessors.size()), edge_);

@@ -18,6 +18,22 @@ struct maximum {
 struct sum {
     template <class T> __device__ T operator()(const T& a, const T& b) const { return a + b; }
 };
+
+template <class T> __device__ T warp_sum(T value)
+{
+    for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffff, value, offset);
+    return value;
+}
+
+template <u32 Threads, class T> __device__ T warp_sum_before(T value)
+{
+    using scan = cub::WarpScan<T>;
+    __shared__ typename scan::TempStorage scratch[Threads / 32];
+    T out;
+    scan(scratch[threadIdx.x / 32]).ExclusiveSum(value, out);
+    __syncwarp();
+    return out;
+}
 } // namespace detail
 
 /// Where a block reports a failure: the first code stays.
@@ -56,21 +72,8 @@ public:
         return out;
     }
 
-    template <class T> __device__ T warp_reduce_add(T value)
-    {
-        for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffff, value, offset);
-        return value;
-    }
-
-    template <class T> __device__ T warp_scan_add(T value)
-    {
-        using scan = cub::WarpScan<T>;
-        __shared__ typename scan::TempStorage scratch[Threads / 32];
-        T out;
-        scan(scratch[threadIdx.x / 32]).ExclusiveSum(value, out);
-        __syncwarp();
-        return out;
-    }
+    template <class T> __device__ T warp_reduce_add(T value) { return detail::warp_sum(value); }
+    template <class T> __device__ T warp_scan_add(T value) { return detail::warp_sum_before<Threads>(value); }
 
     /// Any thread may call it.
     __device__ void fail(u32 code)
@@ -92,6 +95,83 @@ private:
         return out;
     }
 
+    u32 index_;
+    u32 blocks_;
+    void* shared_;
+    block_failure* failure_;
+};
+
+/// The same over a part of a worker's threads, group number `group` of so many: blocks side by side, each with a barrier and scratch memory of its own.
+template <u32 Threads>
+class cuda_group {
+public:
+    __device__ cuda_group(u32 group, u32 block_index, u32 blocks, void* shared, block_failure* failure)
+        : group_(group), index_(block_index), blocks_(blocks), shared_(shared), failure_(failure)
+    {
+    }
+
+    __device__ static u32 rank() { return threadIdx.x % Threads; }
+    __device__ static constexpr u32 size() { return Threads; }
+    __device__ u32 block_index() const { return index_; }
+    __device__ u32 blocks() const { return blocks_; }
+    __device__ u64 global_rank() const { return static_cast<u64>(index_) * Threads + rank(); }
+    __device__ u64 global_size() const { return static_cast<u64>(blocks_) * Threads; }
+    __device__ void sync() const
+    {
+        if constexpr (Threads == 32) __syncwarp();
+        else __barrier_sync_count(1 + group_, Threads); // barrier 0 is the whole worker's
+    }
+    template <class T> __device__ T* shared(u32) const { return static_cast<T*>(shared_); }
+
+    template <class T> __device__ T reduce_add(T value) { return reduce(value, detail::sum{}); }
+    template <class T> __device__ T reduce_min(T value) { return reduce(value, detail::minimum{}); }
+    template <class T> __device__ T reduce_max(T value) { return reduce(value, detail::maximum{}); }
+
+    // CUB's block-wide collectives take the whole thread block: here its warp-wide ones, and the warps' results.
+    template <class T> __device__ T scan_add(T value)
+    {
+        const T before = detail::warp_sum_before<worker_threads>(value);
+        if constexpr (Threads == 32) return before;
+        T* const of_warps = results<T>();
+        if (rank() % 32 == 31) of_warps[rank() / 32] = before + value;
+        sync();
+        T out = before;
+        for (u32 w = 0; w < rank() / 32; ++w) out = out + of_warps[w];
+        sync(); // they may be used again at once
+        return out;
+    }
+
+    template <class T> __device__ T warp_reduce_add(T value) { return detail::warp_sum(value); }
+    template <class T> __device__ T warp_scan_add(T value) { return detail::warp_sum_before<worker_threads>(value); }
+
+    /// Any thread may call it.
+    __device__ void fail(u32 code)
+    {
+        if (code != 0) atomicCAS(&failure_->code, 0u, code);
+    }
+
+private:
+    /// A word a warp of the group.
+    template <class T> __device__ T* results() const
+    {
+        __shared__ T of_warps[worker_threads / 32];
+        return of_warps + group_ * (Threads / 32);
+    }
+    template <class T, class Op> __device__ T reduce(T value, Op op)
+    {
+        using reduction = cub::WarpReduce<T>;
+        __shared__ typename reduction::TempStorage scratch[worker_threads / 32];
+        const T total = reduction(scratch[threadIdx.x / 32]).Reduce(value, op);
+        T* const of_warps = results<T>();
+        if (rank() % 32 == 0) of_warps[rank() / 32] = total;
+        sync();
+        T out = of_warps[0];
+        for (u32 w = 1; w < Threads / 32; ++w) out = op(out, of_warps[w]);
+        sync(); // likewise
+        return out;
+    }
+
+    u32 group_;
     u32 index_;
     u32 blocks_;
     void* shared_;

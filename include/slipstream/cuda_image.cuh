@@ -6,13 +6,11 @@
 
 namespace slipstream::detail {
 
-inline constexpr u32 cuda_threads = 256;
-
 template <class List, u32 Workers, u32 WorkersMost>
 const void* megakernel_for()
 {
     if constexpr (Workers <= WorkersMost)
-        return reinterpret_cast<const void*>(&device::megakernel<List, cuda_threads, Workers>);
+        return reinterpret_cast<const void*>(&device::megakernel<List, worker_threads, Workers>);
     else
         return nullptr;
 }
@@ -21,10 +19,11 @@ template <u32 WorkersMost, class... Tasks>
 const cuda_image* make_cuda_image()
 {
     static const void* const plain[]
-        = {reinterpret_cast<const void*>(&device::plain_kernel<Tasks, cuda_threads>)...};
+        = {reinterpret_cast<const void*>(&device::plain_kernel<Tasks, threads_of<Tasks>()>)...};
+    static constexpr u32 plain_threads[] = {threads_of<Tasks>()...};
     static const cuda_image image{{megakernel_for<task_list<Tasks...>, 1, WorkersMost>(), megakernel_for<task_list<Tasks...>, 2, WorkersMost>()},
-                                  plain,
-                                  cuda_threads, std::max({shared_bytes_of<Tasks>()..., 0u})};
+                                  plain, plain_threads, worker_threads,
+                                  std::max({worker_threads / threads_of<Tasks>() * device::shared_share<Tasks>()..., 0u})};
     return &image;
 }
 

@@ -33,8 +33,9 @@ struct cuda_image {
     /// compiled for fewer workers.
     const void* megakernel[workers_per_sm_max];
     const void* const* plain_kernels;      ///< one __global__ function a type; takes the task struct by value
-    u32 threads;                           ///< block size of all of them
-    u32 shared_bytes;                      ///< scratch memory of the hungriest body
+    const u32* plain_threads;              ///< block size of each
+    u32 threads;                           ///< block size of the megakernel
+    u32 shared_bytes;                      ///< scratch memory of the hungriest bodies of a worker
 };
 
 /// Everything the library needs to know of a task list. Points to static storage.

@@ -49,6 +49,87 @@ TEST_CASE("a chain on one buffer runs in order at every window and ring", "[gpu]
 
 namespace {
 
+/// What a block of so many threads can do: every thread puts a word into the scratch memory, reads its neighbour's, and takes part in the collectives.
+template <u32 Threads> struct sized_task {
+    static constexpr const char* name = "sized";
+    static constexpr u32 threads = Threads;
+    static constexpr u32 shared_bytes = 8 * Threads;
+    inout<u64> words; ///< one a block
+    u32 number;
+    u32 failing; ///< block, or more than there are
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
+    {
+        const u32 size = block.size(), rank = block.rank();
+        auto* const scratch = block.template shared<u64>(size);
+        scratch[rank] = mixed(rank, block.block_index(), number);
+        block.sync();
+        const u64 mine = scratch[(rank + 1) % size];
+        const u64 all = mix(block.reduce_add(mine)) + mix(block.reduce_min(mine)) * 3 + mix(block.reduce_max(mine)) * 5;
+        const u64 before = block.scan_add(mine) + block.warp_reduce_add(mine) * 7 + block.warp_scan_add(mine) * 11;
+        if (rank == size - 1) words[block.block_index()] = mix(words[block.block_index()] + all) + before;
+        if (block.block_index() == failing && rank == 0) block.fail(7);
+    }
+    static constexpr SLIPSTREAM_BOTH u64 mixed(u64 rank, u64 block, u64 number) { return (rank * 2654435761u ^ block * 40503u) + number; }
+
+    static u64 expected(u64 word, u32 block, u32 number)
+    {
+        u64 sum = 0, least = ~u64{0}, most = 0, of_warp = 0, last = 0;
+        for (u32 rank = 0; rank < Threads; ++rank) {
+            last = mixed((rank + 1) % Threads, block, number);
+            sum += last;
+            of_warp += rank >= Threads - 32 ? last : 0;
+            least = std::min(least, last);
+            most = std::max(most, last);
+        }
+        return mix(word + mix(sum) + mix(least) * 3 + mix(most) * 5) + (sum - last) + of_warp * 7 + (of_warp - last) * 11;
+    }
+};
+
+using sized_engine = runtime<sized_task<32>, sized_task<64>, sized_task<128>, sized_task<256>>;
+
+template <u32 Threads> void blocks_of(u32 per_sm)
+{
+    auto c = gpu_config();
+    c.workers_per_sm = per_sm;
+    sized_engine rt(c);
+    for (const u32 blocks : {1u, 7u, rt.workers() + 1, 2000u, 30000u}) {
+        INFO(Threads << " threads, " << per_sm << " per SM, " << blocks << " blocks");
+        buffer<u64> b(rt, blocks);
+        std::vector<u64> words(blocks, 1), expected(blocks, 1);
+        b.upload(words);
+        for (u32 number = 0; number < 6; ++number) {
+            rt.submit(sized_task<Threads>{b, number, blocks}, {.blocks = blocks});
+            for (u32 k = 0; k < blocks; ++k) expected[k] = sized_task<Threads>::expected(expected[k], k, number);
+            if (number % 3 == 1) {
+                rt.pause(); // within a task, most often
+                rt.resume();
+            }
+        }
+        b.download(words);
+        CHECK(words == expected);
+        const auto failed = rt.submit(sized_task<Threads>{b, 9, blocks - 1}, {.blocks = blocks});
+        const task_status status = rt.wait(failed);
+        CHECK((status.state == task_state::failed && status.code == 7));
+        rt.clear_failure();
+    }
+}
+
+} // namespace
+
+TEST_CASE("blocks of 32, 64 and 128 threads run side by side, each with its own barrier, collectives and scratch memory", "[gpu]")
+{
+    in_time(60, [] {
+        for (const u32 per_sm : {1u, 2u}) {
+            blocks_of<32>(per_sm);
+            blocks_of<64>(per_sm);
+            blocks_of<128>(per_sm);
+            blocks_of<256>(per_sm);
+        }
+    });
+}
+
+namespace {
+
 void every_block_once(u32 per_sm)
 {
     auto c = gpu_config();

@@ -32,6 +32,7 @@ enum class host_waits { low_water, bits };
 /// At most, in an execution since the last reset.
 struct {
     u32 staged, paused, skipped;
+    bool drawn_ahead;
 } seen;
 
 /// The service side of a park: all roles of the kernel meet here, as at a kernel boundary, before they start again.
@@ -116,7 +117,7 @@ report engine_run(const std::vector<test_task>& program, options how, bool park,
             ex.spawn("worker " + std::to_string(w), device_block(1 + w), resident([=] { e->work(w); }));
         ex.at_end([e] {
             e->check_against_oracle();
-            seen = {std::max(seen.staged, e->staged), std::max(seen.paused, e->paused), std::max(seen.skipped, e->skipped)};
+            seen = {std::max(seen.staged, e->staged), std::max(seen.paused, e->paused), std::max(seen.skipped, e->skipped), seen.drawn_ahead || e->drawn_ahead};
         });
     });
     std::cout << r.line() << "\n";
@@ -142,6 +143,11 @@ TEST_CASE("a park at any time and a relaunch lose nothing", "[model][control]")
 {
     CHECK_FALSE(engine_run(chain, walks("engine, park"), true, host_waits::low_water).failure);
     CHECK_FALSE(engine_run({{{{0, W}}}, {{}, 3}, {{{0, R}}}}, walks("engine, park, tickets"), true, host_waits::low_water).failure);
+    // One worker, and so many blocks that it draws the next ones while it runs some.
+    seen = {};
+    const engine_size lone{.ring_slots = 2, .window_used = 2, .workers = 1};
+    CHECK_FALSE(engine_run({{{{0, W}}}, {{}, 4}, {{{0, R}}}}, walks("engine, park, tickets drawn ahead"), true, host_waits::low_water, lone).failure);
+    CHECK(seen.drawn_ahead);
 }
 
 TEST_CASE("staging, through drain and through a park: who waits with a staged mail leaves and takes it up again", "[model][control][staging]")

@@ -57,6 +57,9 @@ TEST_CASE("a task of more blocks than workers runs each block once by tickets", 
         CHECK(r.exhausted);
         CHECK_FALSE(r.failure);
     }
+    const report ahead = run({{{}, 4}, {{{0, W}}}}, {.name = "tickets drawn ahead", .seconds_max = 30}, {.workers = 1});
+    CHECK(ahead.exhausted);
+    CHECK_FALSE(ahead.failure);
 }
 
 TEST_CASE("each edge between scheduler and worker is needed", "[model][mailbox][mutation]")

@@ -221,10 +221,13 @@ public:
                 ran_staged |= 1u << number;
             }
             if (letter.tickets()) {
-                for (;;) {
-                    const u32 first = port.draw(record, blocks, 1);
-                    if (first >= blocks) break;
-                    run_block(number, first, blocks);
+                device::ticket_drawer<P> tickets(port, record, blocks, 1);
+                for (device::ticket_run run = tickets.draw(); run.count != 0;) {
+                    const device::ticket_run next = tickets.draw_ahead();
+                    for (u32 b = run.first; b < run.first + run.count; ++b) run_block(number, b, blocks);
+                    tickets.took(0);
+                    drawn_ahead |= next.count != 0;
+                    run = next.count != 0 ? next : tickets.draw();
                 }
             } else {
                 run_block(number, letter.block(), blocks);
@@ -282,6 +285,7 @@ public:
     std::vector<test_task> tasks;
     u32 staged = 0;  ///< staged mails that workers took
     u32 skipped = 0; ///< and did not run
+    bool drawn_ahead = false; ///< some block, while another one ran
     u32 ran_staged = 0; ///< tasks whose staged mails were run, a bit each
     u32 paused = 0;  ///< or left for a park, or an abort
     bool early = false; ///< a task was reported complete before one that it waits for

@@ -180,7 +180,7 @@ TEST_CASE("tickets: every block is drawn once, a park stops the drawing and the 
         const auto letter = port.wait();
         REQUIRE((letter.slot() == 2 && letter.tickets()));
         auto& record = port.record(letter);
-        const u32 chunk = port.ticket_chunk(blocks);
+        constexpr u32 chunk = 3;
         for (u32 i = 0;; ++i) {
             if (i == times)
                 P::store(edge::P1_stop, *t.engine.m.stop, static_cast<u32>(device::stop_level::park), order::relaxed, scope::device);
@@ -290,6 +290,67 @@ TEST_CASE("a worker that a park stopped does not say that the tickets are used u
     t.settle();
     CHECK(t.scheduler->workers_idle(t.engine.team));
     CHECK(t.take_retired() == 0);
+}
+
+TEST_CASE("a drawer of tickets takes more the shorter they are and the more are left, and what it drew ahead whatever comes", "[device][scheduler]")
+{
+    constexpr u32 blocks = 3000;
+    scheduler_test t({.window = 32, .workers = 2});
+    t.start();
+    t.put(2, blocks);
+    t.settle();
+    device::worker_port<P> ports[] = {{t.engine.m, 0, 0}, {t.engine.m, 1, 1}};
+    const device::mail letters[] = {ports[0].wait(), ports[1].wait()};
+    using device::ticket_run;
+    device::ticket_drawer<P> drawers[] = {{ports[0], ports[0].record(letters[0]), blocks, 1}, {ports[1], ports[1].record(letters[1]), blocks, 1}};
+    std::multiset<u32> ran;
+    const auto run = [&](const ticket_run& r) {
+        for (u32 b = r.first; b < r.first + r.count; ++b) ran.insert(b);
+        return r.count;
+    };
+    const auto stop = [&](device::stop_level level) {
+        P::store(edge::P1_stop, *t.engine.m.stop, static_cast<u32>(level), order::relaxed, scope::device);
+    };
+    // Short blocks: ever more at a time, up to 64. Long ones: ever fewer.
+    u32 most = 0;
+    for (u32 i = 0; i < 12; ++i) {
+        const u32 count = run(drawers[0].draw());
+        CHECK(count >= most);
+        most = count;
+        drawers[0].took(100);
+    }
+    CHECK(most == 64);
+    for (u32 i = 0; i < 12; ++i) {
+        run(drawers[0].draw());
+        drawers[0].took(1'000'000);
+    }
+    CHECK(run(drawers[0].draw()) == 1);
+    // A park: what was drawn ahead is to be run, further ones are not drawn, and the other one draws them later.
+    const ticket_run ahead = drawers[0].draw_ahead();
+    CHECK(run(ahead) == 1);
+    stop(device::stop_level::park);
+    CHECK(run(drawers[0].draw_ahead()) == 1); // the look for a park counts the next time
+    CHECK(drawers[0].draw_ahead().count == 0);
+    CHECK(drawers[0].draw().count == 0);
+    CHECK_FALSE(ports[0].all_drawn());
+    stop(device::stop_level::none);
+    // Towards the end nobody draws ahead, and all end together: no run is longer than half of what is left for each.
+    u32 left = blocks - static_cast<u32>(ran.size());
+    bool ahead_at_the_end = false;
+    for (;;) {
+        drawers[1].took(100);
+        const u32 count = run(drawers[1].draw());
+        if (count == 0) break;
+        CHECK(count <= std::max(1u, (left + 64) / 4)); // it knows what was left when it drew last
+        left -= count;
+        const u32 more = run(drawers[1].draw_ahead());
+        ahead_at_the_end |= more != 0 && left < 4 * 2;
+        left -= more;
+    }
+    CHECK_FALSE(ahead_at_the_end);
+    CHECK(ports[1].all_drawn());
+    CHECK(ran.size() == blocks);
+    for (u32 b = 0; b < blocks; ++b) REQUIRE(ran.count(b) == 1);
 }
 
 TEST_CASE("completion words hold 27 bits of the count beside what they say of the mail, across the wrap", "[device][scheduler]")

@@ -98,7 +98,7 @@ private:
         cudaKernelNodeParams p{};
         p.func = const_cast<void*>(image_.cuda->plain_kernels[type]);
         p.gridDim = dim3(blocks);
-        p.blockDim = dim3(image_.cuda->threads);
+        p.blockDim = dim3(image_.cuda->plain_threads[type]);
         p.sharedMemBytes = image_.shared_bytes[type];
         p.kernelParams = arguments;
         return p;

@@ -54,20 +54,21 @@ static_assert(2 * stage_values % gemm_alignment == 0 && 2 * gemm_side * slice_pi
 
 template <class Block> inline constexpr bool has_tensor_cores = false;
 template <u32 Threads> inline constexpr bool has_tensor_cores<cuda_block<Threads>> = true;
+template <u32 Threads> inline constexpr bool has_tensor_cores<cuda_group<Threads>> = true;
 
-/// Eight warps, two by four, with 64 x 32 sums each.
+/// Four warps, two by two, with 64 x 64 sums each.
 template <class Block>
 __device__ __forceinline__ void tensor_tile(const Block& block, bf16_factor a, bf16_factor b, u32 depth, float start, float* tile)
 {
     using namespace nvcuda;
     using element = __nv_bfloat16;
-    static_assert(Block::size() == 256);
-    constexpr u32 side = 16, down = 4, across = 2; // fragments of a warp
+    static_assert(Block::size() == gemm_threads);
+    constexpr u32 side = 16, down = 4, across = 4; // fragments of a warp
     constexpr u32 piece = 8;                       // elements of one asynchronous copy: 16 bytes
-    auto* const scratch = reinterpret_cast<element*>(
-        (reinterpret_cast<u64>(block.template shared<unsigned char>(gemm_shared_bytes)) + gemm_alignment - 1)
-        & ~u64{gemm_alignment - 1});
-    const u32 warp = block.rank() / 32, first_row = warp / 4 * down * side, first_column = warp % 4 * across * side;
+    // By its place in shared memory: fragments of what might lie anywhere are loaded by way of a question where.
+    const auto place = __cvta_generic_to_shared(block.template shared<unsigned char>(gemm_shared_bytes));
+    auto* const scratch = static_cast<element*>(__cvta_shared_to_generic((place + gemm_alignment - 1) & ~std::size_t{gemm_alignment - 1}));
+    const u32 warp = block.rank() / 32, first_row = warp / 2 * down * side, first_column = warp % 2 * across * side;
 
     const auto fetch = [&](u32 slice) {
         if (slice * gemm_slice < depth) {

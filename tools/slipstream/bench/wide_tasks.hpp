@@ -62,6 +62,7 @@ struct source_task {
 struct wide_copy_task {
     static constexpr const char* name = "wide_copy";
     static constexpr wide_kind kind = wide_kind::copy;
+    static constexpr u32 threads = 128;
     in<u32> from;
     out<u32> to;
     inout<u32> ledger;
@@ -88,6 +89,7 @@ struct wide_copy_task {
 struct wide_reduction_task {
     static constexpr const char* name = "wide_reduction";
     static constexpr wide_kind kind = wide_kind::reduction;
+    static constexpr u32 threads = 128;
     in<u32> from;
     out<u32> to;
     inout<u32> ledger;
@@ -115,6 +117,7 @@ struct wide_reduction_task {
 struct wide_gemm_task {
     static constexpr const char* name = "wide_gemm";
     static constexpr wide_kind kind = wide_kind::gemm;
+    static constexpr u32 threads = gemm_threads;
     static constexpr u32 shared_bytes = gemm_shared_bytes;
     in<u16> rows, columns;
     out<float> to;
@@ -193,6 +196,7 @@ struct wide_fp64_task {
 template <wide_kind Kind> struct large_task {
     static constexpr const char* name = Kind == wide_kind::even ? "large_even" : "large_skewed";
     static constexpr wide_kind kind = Kind;
+    static constexpr u32 threads = 32;
     inout<u32> ledger;
     u32 number;
     static large_task over(const wide_places& p, const wide_shape& s, u32 number) { return {{p.ledger, s.blocks}, number}; }

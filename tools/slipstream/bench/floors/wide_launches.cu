@@ -39,11 +39,15 @@ template <class Task> std::vector<launch_shape<Task>> shapes_of()
 {
     std::vector<launch_shape<Task>> out;
     if constexpr (is_large(Task::kind)) {
+        out.push_back({launched_body<Task, 32, 32>, 32, false});
         out.push_back({launched_body<Task, 256, 8>, 256, false});
     } else if constexpr (Task::kind == wide_kind::copy || Task::kind == wide_kind::reduction) {
+        add_shapes<Task, 128, 2, 4, 8>(out);
         add_shapes<Task, 256, 1, 2, 4>(out);
         add_shapes<Task, 512, 1, 2>(out);
-    } else { // many registers, and a tile wants its eight warps
+    } else if constexpr (Task::kind == wide_kind::gemm) { // a tile wants its four warps
+        add_shapes<Task, gemm_threads, 1, 2, 3>(out);
+    } else { // many registers
         add_shapes<Task, 256, 1, 2>(out);
     }
     return out;
