@@ -7,13 +7,12 @@
 #pragma once
 #include "device/layout.hpp"
 #include <bit>
+#include <slipstream/short_message.hpp>
 
 namespace slipstream::host {
 
-/// A chunk in a register.
-using chunk_vector = u64 __attribute__((vector_size(sizeof(abi::chunk))));
-
-inline chunk_vector vector_of(const abi::chunk& c) { return chunk_vector{c.w[0] | u64{c.w[1]} << 32, c.w[2] | u64{c.w[3]} << 32}; }
+using slipstream::detail::chunk_vector;
+using slipstream::detail::vector_of;
 
 template <class P>
 class ring_writer {
@@ -28,12 +27,14 @@ public:
     {
     }
 
-    /// Are `slots` ring slots free now? Looks again at what ingest consumed if the last look does not suffice.
+    /// Were `slots` ring slots free when ingest's position was last looked at?
+    [[nodiscard]] bool had_room(u64 slots) const { return position_ + slots <= consumed_seen_ + slots_; }
+    /// Are they now? Looks again at what ingest consumed if the last look does not suffice.
     [[nodiscard]] bool has_room(u64 slots)
     {
-        if (position_ + slots <= consumed_seen_ + slots_) return true;
+        if (had_room(slots)) return true;
         consumed_seen_ = P::load(device::edge::A1_ring_consumed, page_->consumed, device::order::acquire, device::scope::system);
-        return position_ + slots <= consumed_seen_ + slots_;
+        return had_room(slots);
     }
 
     /// Appends one chunk of the message in hand. wait() is called while the ring is full; it returns false to give up, and
@@ -44,7 +45,7 @@ public:
         if (chunk_ == 0)
             while (!has_room(1))
                 if (!wait()) return false;
-        store(ring_[position_ & (slots_ - 1)], chunk_, vector_of(chunk), tag_at(position_));
+        store<P>(ring_[position_ & (slots_ - 1)], chunk_, vector_of(chunk), tag_at(position_));
         if (++chunk_ == abi::slot_chunks) {
             chunk_ = 0;
             ++position_;
@@ -52,16 +53,19 @@ public:
         return true;
     }
 
-    /// Appends a message of whole slots, for which there is room.
+    /// Appends a message of whole slots, one or more, for which there is room. Store: P, or what stores as P does.
+    template <class Store = P>
     [[gnu::always_inline]] void put_slots(const chunk_vector* chunks, u32 slots)
     {
         u64 at = position_; // not in memory that a store might have changed
-        for (const u64 end = at + slots; at != end; ++at, chunks += abi::slot_chunks) {
+        const u64 end = at + slots;
+        do {
             device::ring_slot<P>& slot = ring_[at & (slots_ - 1)];
             const chunk_vector tag = tag_at(at);
 #pragma GCC unroll 4
-            for (u32 c = 0; c < abi::slot_chunks; ++c) store(slot, c, chunks[c], tag);
-        }
+            for (u32 c = 0; c < abi::slot_chunks; ++c) store<Store>(slot, c, chunks[c], tag);
+            chunks += abi::slot_chunks;
+        } while (++at != end);
         position_ = at;
     }
 
@@ -80,9 +84,10 @@ public:
 private:
     chunk_vector tag_at(u64 position) const { return chunk_vector{0, u64{abi::lap_tag(position, slots_)} << 32}; }
     /// The chunk comes without its tag.
+    template <class Store>
     static void store(device::ring_slot<P>& slot, u32 c, chunk_vector chunk, chunk_vector tag)
     {
-        P::store(device::edge::R0_ring_publish, slot.chunks[c], std::bit_cast<abi::chunk>(chunk | tag), device::order::release, device::scope::system);
+        Store::store(device::edge::R0_ring_publish, slot.chunks[c], std::bit_cast<abi::chunk>(chunk | tag), device::order::release, device::scope::system);
     }
 
     device::ring_slot<P>* ring_ = nullptr;

@@ -51,13 +51,14 @@ struct thread_rings {
     }
 };
 thread_local thread_rings my_rings;
-/// The one used last. Runtimes have numbers from 1 on, which do not come again.
+/// The one used last. Runtimes have numbers from 1 on, which do not come again. Its place is fixed when the program is loaded: position-independent code
+/// would otherwise call a function to find it, at each submission.
 struct ring_used {
     u64 core;
     void* ring;
     u32 index;
 };
-thread_local constinit ring_used last_ring{0, nullptr, 0};
+[[gnu::tls_model("initial-exec")]] thread_local constinit ring_used last_ring{0, nullptr, 0};
 
 void check_config(config& c, bool any_size)
 {
@@ -199,8 +200,6 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     backend_->write(arguments_.near_saved, near_image, offsets.near_bytes);
     backend_->write(arguments_.far, far_image, offsets.far_bytes);
 
-    for (u32 t = 0; t < image_.types; ++t) // one of more accesses than accesses_max takes the other way: it becomes a whole-memory task
-        short_layouts_.push_back(image_.table[t].members > config_.accesses_max ? short_layout() : short_layout(image_.table[t], t));
     pool_ = memory_pool(backend_->take_device(config_.memory_bytes), config_.memory_bytes);
     staging_ = memory_pool(backend_->take_pinned(config_.staging_bytes), config_.staging_bytes);
 
@@ -282,25 +281,33 @@ runtime_core::ring& runtime_core::own_ring(u32& index)
                        + " threads submit: raise config::rings (at most " + std::to_string(device::rings_max) + ")");
 }
 
-/// A task that says nothing beside its struct, into a ring that has room, by a thread whose last one went there: nearly every one. Without a handle: nothing
-/// was done, and submit() finds out why.
-[[gnu::always_inline]] inline std::optional<task_handle> runtime_core::submit_short(u32 type, const void* task, const submit_options& options)
+template <class Store>
+[[gnu::always_inline]] inline task_handle runtime_core::put_into(ring& r, const chunk_vector* chunks, u32 slots)
 {
-    if (last_ring.core != id_ || type >= image_.types || dead_.load(std::memory_order_relaxed)) return {};
-    ring& r = *static_cast<ring*>(last_ring.ring);
-    const short_layout& layout = short_layouts_[type];
-    const bool says_more = (options.after.size() | options.accesses.size() | options.name.size() | static_cast<u32>(options.order)) != 0;
-    static_assert(static_cast<u32>(ordering::by_access) == 0);
-    if (says_more || r.notes || options.blocks - 1 >= 0x7fffffffu || r.next >= r.low_water_seen + device::completion_span) return {};
-    short_room chunks;
-    const u32 slots = encode_short(layout, task, options.blocks, chunks);
-    if (slots == 0 || !r.writer.has_room(slots)) return {};
     const u64 position = r.next;
     r.begun.store(position + 1, std::memory_order_release);
-    r.writer.put_slots(chunks, slots);
+    r.writer.put_slots<Store>(chunks, slots);
     r.next = position + 1;
     r.submitted.store(position + 1, std::memory_order_release);
-    return task_handle{last_ring.index, position};
+    return {last_ring.index, position};
+}
+
+/// A task that says nothing beside its struct, into a ring that has room, by a thread whose last one went there: nearly every one. Without a handle: nothing
+/// was done, and submit() finds out why. A call on the usual way would cost the saving of registers.
+[[gnu::always_inline]] inline task_handle runtime_core::put_short(u32 accesses, const chunk_vector* chunks, u32 slots)
+{
+    // One of more accesses than accesses_max takes the other way: it becomes a whole-memory task.
+    if (last_ring.core != id_ || dead_.load(std::memory_order_relaxed) || accesses > config_.accesses_max) return {};
+    ring& r = *static_cast<ring*>(last_ring.ring);
+    if (r.notes || r.next >= r.low_water_seen + device::completion_span) return {};
+    if (!r.writer.had_room(slots) || P::delayed()) return put_short_after_a_look(r, chunks, slots);
+    return put_into<P::undelayed>(r, chunks, slots);
+}
+
+[[gnu::noinline]] task_handle runtime_core::put_short_after_a_look(ring& r, const chunk_vector* chunks, u32 slots)
+{
+    if (!r.writer.has_room(slots)) return {};
+    return put_into<P>(r, chunks, slots);
 }
 
 submit_status runtime_core::submit(u32 type, const void* task, const submit_options& options, bool may_block,
@@ -311,11 +318,16 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
     if (type >= image_.types) throw config_error("task type " + std::to_string(type) + " is not in the runtime's list");
     u32 index = 0;
     ring& r = own_ring(index);
-    if (flags == 0) // the quick way asks for less room than the other: it knows how long the message is
-        if (const auto done = submit_short(type, task, options)) {
-            handle = *done;
-            return submit_status::submitted;
-        }
+    if (const auto encode = image_.short_encoders[type]; encode != nullptr && flags == 0 && options.says_little()) {
+        // The quick way asks for less room than the other: it knows how long the message is.
+        detail::short_room chunks;
+        const u32 slots = encode(task, type, options.blocks, chunks);
+        if (slots != 0)
+            if (const task_handle done = put_short(image_.table[type].members, chunks, slots); done != task_handle{}) {
+                handle = done;
+                return submit_status::submitted;
+            }
+    }
     const abi::task_type& layout = image_.table[type];
 
     // Header, then entries, then scalars; see abi/message.hpp.
@@ -1009,10 +1021,14 @@ runtime_base::~runtime_base() = default;
 
 task_handle runtime_base::submit_bytes(u32 type, const void* task, const submit_options& options)
 {
-    if (const auto handle = core_->submit_short(type, task, options)) return *handle;
     task_handle handle;
     (void)core_->submit(type, task, options, true, handle);
     return handle;
+}
+
+task_handle runtime_base::put_short(u32 accesses, const detail::chunk_vector* chunks, u32 slots)
+{
+    return core_->put_short(accesses, chunks, slots);
 }
 
 submit_status runtime_base::try_submit_bytes(u32 type, const void* task, const submit_options& options, task_handle& handle)

@@ -13,7 +13,6 @@
 #include "host/progress_watch.hpp"
 #include "host/ring_history.hpp"
 #include "host/ring_writer.hpp"
-#include "host/short_message.hpp"
 #include "host/stream_join.hpp"
 #include <atomic>
 #include <condition_variable>
@@ -33,8 +32,8 @@ public:
 
     /// flags: further message_flags.
     submit_status submit(u32 type, const void* task, const submit_options& options, bool may_block, task_handle& handle, u32 flags = 0);
-    /// The quick way, where it may be taken; else nothing.
-    std::optional<task_handle> submit_short(u32 type, const void* task, const submit_options& options);
+    /// The quick way, where it may be taken: puts a short message of so many accesses into the ring. No handle: nothing was done.
+    task_handle put_short(u32 accesses, const chunk_vector* chunks, u32 slots);
     task_status query(task_handle handle);
     task_status wait(task_handle handle, deadline until);
     bool wait_all(deadline until);
@@ -86,6 +85,8 @@ private:
     };
 
     ring& own_ring(u32& index);
+    template <class Store> task_handle put_into(ring& r, const chunk_vector* chunks, u32 slots);
+    task_handle put_short_after_a_look(ring& r, const chunk_vector* chunks, u32 slots);
     bool is_retired(task_handle handle);
     bool all_retired();
     bool something_can_run();
@@ -117,7 +118,6 @@ private:
     host_memory memory_{};
     host_arguments arguments_{};
     std::vector<std::unique_ptr<ring>> rings_;
-    std::vector<short_layout> short_layouts_; ///< by task type
     u64 id_;
     std::unique_ptr<stream_join> stream_join_; ///< goes before the backend, whose memory it uses
     stream_port* streams_ = nullptr;

@@ -1,6 +1,7 @@
 // What a compile-time task list becomes: type table, host bodies, and (under nvcc) the megakernel and plain kernels.
 #pragma once
 #include <slipstream/block.hpp>
+#include <slipstream/short_message.hpp>
 #include <slipstream/task.hpp>
 
 namespace slipstream {
@@ -43,6 +44,7 @@ struct kernel_image {
     using host_body = void (*)(const void* task, host_block& block);
     u32 types;
     const abi::task_type* table;
+    const detail::short_encoder* short_encoders; ///< null: no message of that type is short
     const host_body* host_bodies;
     const char* const* names;
     const u32* shared_bytes;
@@ -77,10 +79,11 @@ template <class... Tasks>
 kernel_image make_image(const cuda_image* cuda)
 {
     static const abi::task_type table[] = {describe_task<Tasks>()...};
+    static constexpr short_encoder encoders[] = {short_encoder_of<Tasks>()...};
     static constexpr kernel_image::host_body bodies[] = {&run_on_host<Tasks>...};
     static constexpr const char* names[] = {name_of<Tasks>()...};
     static constexpr u32 shared[] = {shared_bytes_of<Tasks>()...};
-    return {sizeof...(Tasks), table, bodies, names, shared, cuda};
+    return {sizeof...(Tasks), table, encoders, bodies, names, shared, cuda};
 }
 
 } // namespace detail

@@ -57,6 +57,12 @@ struct submit_options {
     list_view<declared_access> accesses{};
     ordering order = ordering::by_access;
     std::string_view name{}; ///< for reports; must outlive the runtime (a string literal)
+
+    /// Nothing, or a number of blocks that there can be.
+    bool says_little() const
+    {
+        return after.empty() && accesses.empty() && name.empty() && order == ordering::by_access && blocks - 1 < 0x7fffffffu;
+    }
 };
 
 } // namespace slipstream

@@ -129,19 +129,19 @@ constexpr void check_task_member()
                                           "task itself");
 }
 
-/// Calls visit(member) for each member of an aggregate in declaration order.
+/// Calls visit(members...) with all members of an aggregate in declaration order.
 template <class T, class Visit>
-constexpr void for_each_member(T& task, Visit&& visit)
+constexpr auto with_members(T& task, Visit&& visit)
 {
     constexpr std::size_t n = member_count<std::remove_cv_t<T>>();
-    auto all = [&](auto&... members) { (visit(members), ...); };
     if constexpr (n == 0) {
+        return visit();
     }
 #define SLIPSTREAM_BIND(count, ...)                                                                                    \
     else if constexpr (n == count)                                                                                     \
     {                                                                                                                  \
         auto& [__VA_ARGS__] = task;                                                                                    \
-        all(__VA_ARGS__);                                                                                              \
+        return visit(__VA_ARGS__);                                                                                     \
     }
     SLIPSTREAM_BIND(1, a)
     SLIPSTREAM_BIND(2, a, b)
@@ -160,6 +160,13 @@ constexpr void for_each_member(T& task, Visit&& visit)
     SLIPSTREAM_BIND(15, a, b, c, d, e, f, g, h, i, j, k, l, m, o, p)
     SLIPSTREAM_BIND(16, a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q)
 #undef SLIPSTREAM_BIND
+}
+
+/// Calls visit(member) for each of them.
+template <class T, class Visit>
+constexpr void for_each_member(T& task, Visit&& visit)
+{
+    with_members(task, [&](auto&... members) { (visit(members), ...); });
 }
 
 } // namespace detail

@@ -72,7 +72,7 @@ public:
         : runtime_base(c, detail::image_for_workers<detail::platforms, 1, faulty_task, spin_task, step_task, copy_task, fill_task, marker_task>())
     {
     }
-    template <class Task> task_handle submit(const Task& task, const submit_options& o = {}) { return submit_bytes(list::index_of<Task>(), &task, o); }
+    template <class Task> task_handle submit(const Task& task, const submit_options& o = {}) { return submit_as(list::index_of<Task>(), task, o); }
 };
 
 config gpu()

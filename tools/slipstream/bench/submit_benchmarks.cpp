@@ -3,6 +3,8 @@
 #include "tools/slipstream/bench/floors/floor_names.hpp"
 #include "tools/slipstream/bench/task_stream.hpp"
 #include <algorithm>
+#include <bit>
+#include <cassert>
 
 namespace slipstream::bench {
 namespace {
@@ -14,28 +16,32 @@ double seconds_since(clock::time_point start)
     return std::chrono::duration<double>(clock::now() - start).count();
 }
 
-// Words that tasks of one block step, one each, in turn; at most `places` of them are in flight.
+// Words that tasks of one block step, one each, in turn; at most `places` of them are in flight. A power of two: a division for each task would be timed
+// as a part of its submission.
 class stepped_words {
 public:
     stepped_words(bench_runtime& runtime, u32 places) : runtime_(runtime), words_(runtime, places), expected_(places, 0)
     {
+        assert(std::has_single_bit(places));
         words_.upload(expected_);
     }
     task_handle submit(u64 i)
     {
-        return runtime_.submit(step_task{{words_.data() + i % expected_.size(), 1}, 1, static_cast<u32>(i)});
+        return runtime_.submit(step_task{{words_.data() + place_of(i), 1}, 1, static_cast<u32>(i)});
     }
     /// Compares with a sequential run of tasks [0, count).
     bool check(u64 count)
     {
         for (u64 i = 0; i < count; ++i)
-            expected_[i % expected_.size()] = stepped(expected_[i % expected_.size()], static_cast<u32>(i));
+            expected_[place_of(i)] = stepped(expected_[place_of(i)], static_cast<u32>(i));
         std::vector<u32> words(expected_.size());
         words_.download(words);
         return words == expected_;
     }
 
 private:
+    u64 place_of(u64 i) const { return i & (expected_.size() - 1); }
+
     bench_runtime& runtime_;
     buffer<u32> words_;
     std::vector<u32> expected_;
@@ -86,7 +92,7 @@ std::vector<figure> bench_submit(const bench_setup& s)
     s.floors.prepare(floors);
     s.floors.prepare(alternatives);
     bench_runtime runtime(s.configuration);
-    // Half a ring of one-slot tasks into an empty ring: the submitter never waits.
+    // Half a ring of one-slot tasks into an empty ring: the submitter never waits. Like the ring's slots a power of two.
     const u64 batch = std::max<u64>(1, runtime.configuration().ring_slots / 2);
     stepped_words words(runtime, static_cast<u32>(std::min<u64>(batch, 4096)));
     const u64 wanted = s.how_long.tasks != 0 ? s.how_long.tasks : runtime.on_cuda() ? 200000 : 20000;
