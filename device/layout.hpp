@@ -217,8 +217,8 @@ struct sizes {
     u32 lone_workers; ///< 1: a worker has its SM to itself and may poll with acquire loads (they empty the SM's L1)
 
     SLIPSTREAM_BOTH u32 groups() const { return window / 32; }
-    /// What index_buckets should be where there is room.
-    u32 index_buckets_wanted() const { return power_of_two(window < index_buckets_max ? window : index_buckets_max); }
+    /// What index_buckets should be where there is room: two a window slot, or tasks of 64 accesses fill them, and what spills is compared with everything.
+    u32 index_buckets_wanted() const { return power_of_two(2 * window < index_buckets_max ? 2 * window : index_buckets_max); }
     SLIPSTREAM_BOTH u32 pool_words() const { return pool_blocks / pool_word_blocks; }
     SLIPSTREAM_BOTH bool successors_near() const { return window <= successors_near_max; }
     SLIPSTREAM_BOTH u32 worker_groups() const { return (workers + 31) / 32; }

@@ -97,8 +97,10 @@ public:
 
     std::size_t near_bytes_max() const override
     {
-        // 1 KiB a block is the system's; the megakernel's static shared memory is a few hundred bytes.
-        return properties_.sharedMemPerMultiprocessor / per_sm_ - 1024 - 2048;
+        // 1 KiB a block is the system's. Of static shared memory the megakernel has a few hundred bytes, and what the bodies' collectives take.
+        cudaFuncAttributes kernel{};
+        check(cudaFuncGetAttributes(&kernel, megakernel_), "cudaFuncGetAttributes");
+        return properties_.sharedMemPerMultiprocessor / per_sm_ - 1024 - std::max<std::size_t>(2048, (kernel.sharedSizeBytes + 1023) / 1024 * 1024);
     }
 
     void prepare(std::size_t near_bytes) override
