@@ -30,31 +30,20 @@ private:
     u32 after_;
 };
 
-/// Calls use(index, quad) for this thread's part of a block's share; the next loads are on their way meanwhile.
+/// Calls use(index, quad) for this thread's part of a block's share, with many loads in flight.
 template <class Block, class Use> SLIPSTREAM_BODY void stream_share(const Block& block, const u32* share, const Use& use)
 {
     constexpr u32 quads = share_words / 4, each = quads / Block::size();
-    constexpr u32 at_once = each / 2 < quads_at_once_most ? each / 2 : quads_at_once_most;
-    static_assert(quads % (Block::size() * 2 * at_once) == 0);
+    constexpr u32 in_flight = each < quads_in_flight_most ? each : quads_in_flight_most;
+    static_assert(quads % (Block::size() * in_flight) == 0);
     const auto* const from = reinterpret_cast<const quad*>(share);
-    const auto index = [&](u32 first, u32 k) { return block.rank() + (first + k) * Block::size(); };
-    const auto load = [&](u32 first, quad* to) {
+    for (u32 first = block.rank(); first < quads; first += in_flight * Block::size()) {
+        quad held[in_flight];
         SLIPSTREAM_UNROLL
-        for (u32 k = 0; k < at_once; ++k) to[k] = from[index(first, k)];
-    };
-    const auto use_all = [&](u32 first, const quad* held) {
+        for (u32 k = 0; k < in_flight; ++k) held[k] = from[first + k * Block::size()];
         block.sync(); // nvcc takes the loads a few at a time, to save registers, where nothing keeps it from doing so
         SLIPSTREAM_UNROLL
-        for (u32 k = 0; k < at_once; ++k) use(index(first, k), held[k]);
-    };
-    quad even[at_once], odd[at_once];
-    load(0, even);
-    SLIPSTREAM_ONE_COPY
-    for (u32 first = 0; first < each; first += 2 * at_once) {
-        load(first + at_once, odd);
-        use_all(first, even);
-        if (first + 2 * at_once < each) load(first + 2 * at_once, even);
-        use_all(first + at_once, odd);
+        for (u32 k = 0; k < in_flight; ++k) use(first + k * Block::size(), held[k]);
     }
 }
 
@@ -73,7 +62,7 @@ struct source_task {
 struct wide_copy_task {
     static constexpr const char* name = "wide_copy";
     static constexpr wide_kind kind = wide_kind::copy;
-    static constexpr u32 threads = 64;
+    static constexpr u32 threads = 32;
     in<u32> from;
     out<u32> to;
     inout<u32> ledger;
@@ -100,7 +89,6 @@ struct wide_copy_task {
 struct wide_reduction_task {
     static constexpr const char* name = "wide_reduction";
     static constexpr wide_kind kind = wide_kind::reduction;
-    static constexpr u32 threads = 64;
     in<u32> from;
     out<u32> to;
     inout<u32> ledger;
