@@ -27,13 +27,13 @@
 // EDGES   see device/edge.hpp; each operation names its own.
 //
 // Fast-memory budget, by control_state::measure (4 rings, 131 workers, 5 task types): G = W/32 groups; successors 4 W G, pool
-// books 12 a block of four accesses, what staged tasks wait for 60 W, access index 64 W (at most 32 K; half, quarter or none of it where the rest needs the
+// books 12 a block of four accesses, what staged tasks wait for 60 W, access index 128 W (at most 32 K; half, quarter or none of it where the rest needs the
 // room), admission's batch 9 K and its rows of predecessors 8 W, ring slots in hand 4.6 K, bus counts 88, the rest about 84 W.
 // Accesses: 72 a block, with where the index has them, as many blocks as find room in the 225 K of an SM; the others lie in device memory (sizes::pool_near_blocks).
 //   W                 32      64      256     512     1024
-//   near, bytes       44 K    52 K    103 K   186 K   215 K and its successors in device memory (128 K), a quarter of the index
+//   near, bytes       139 K   151 K   224 K   224 K   224 K and its successors in device memory (128 K), a quarter of the index
 //   pool blocks       1336    1368    1560    1816    2328
-//   of these near     all     all     all     544     128
+//   of these near     all     all     1512    560     144
 #pragma once
 #include "device/queue.hpp"
 #include <slipstream/abi/access_entry.hpp>
