@@ -6,8 +6,8 @@
 // kept until it is taken, so that a full window fetches nothing twice.
 //
 // Plain messages (every entry in one chunk, no longer than message_plain_slots: most are) get their places together, and a lane
-// each where they take a ring slot each, or two and there are many; longer ones get a lane a chunk. Any other is decoded as it arrives, up to staged_slots at
-// a time, its entries a lane a chunk, so a message longer than its ring streams through it. The decoded task is never copied again: accesses go into the pool, the rebuilt
+// each where they take a ring slot each, or up to four and there are many; longer ones get a lane a chunk. Any other is decoded as it arrives, what is at hand
+// at a time, its entries a lane a chunk, so a message longer than its ring streams through it. The decoded task is never copied again: accesses go into the pool, the rebuilt
 // task struct into the slot's record.
 //
 // Accesses stay as they came, for admission to resolve, an access a lane of its helpers (entry_resolver.hpp); those of short messages are resolved here
@@ -523,7 +523,7 @@ private:
                                             entries | (h.flags & ~u32{abi::flag_no_access}) << 16});
     }
 
-    /// Decodes plain messages staged at `words`: a run of those that take a ring slot each, or whatever lies within staged_slots
+    /// Decodes plain messages staged at `words`: a run of those that take a ring slot each, or whatever lies within batch_messages
     /// slots, as many of them as lie within `slots` and find a place; the first does lie within. Returns how many ring slots were
     /// taken; 0: no place, nothing was taken.
     SLIPSTREAM_BOTH u32 take_plain(team_type& team, ring_progress& rp, u32 r, const u32* words, u32 slots)
@@ -616,11 +616,11 @@ private:
             SLIPSTREAM_ONE_COPY
             for (u32 from = 0, number = 0; from < taken;) { // whole messages within staged_slots
                 u32 begun = starts >> from & low_bits(staged_slots);
-                u32 behind = from + highest_bit(begun);
-                u32 to = behind + team.from_lane(length, behind);
+                const u32 last_begun = from + highest_bit(begun);
+                u32 to = last_begun + team.from_lane(length, last_begun);
                 if (to > from + staged_slots) {
-                    to = behind;
-                    begun &= low_bits(behind - from);
+                    to = last_begun;
+                    begun &= low_bits(last_begun - from);
                 }
                 take_chunks(team, words + 16 * from, begun, (to - from) * abi::slot_chunks, number, mine, known);
                 number += popcount(begun);

@@ -1,7 +1,9 @@
 // The worker's side of the mailbox: wait for mail, draw tickets, answer. Bodies are run by the caller.
 //
 // The functions here are called by one lane of the worker (thread 0 on the GPU); the platform's kernel spreads what they
-// return to the block and puts a block barrier before answer(), so that every thread's writes precede the release.
+// return to the block and puts a block barrier before answer(), so that every thread's writes precede the release. Where groups of a worker's
+// threads run blocks of a ticket mail side by side, a lane of each draws, records and logs, through a port of its own that keeps nothing else; the
+// recorder then shows what one of them picked up last, the task and not always the block that hangs.
 //
 // COST per mail: polls of one L2 line (lone workers: acquire loads and no fence; others: relaxed and one acquire fence, which
 // empties the L1 they share), one recorder store to pinned memory, one release fence, one addition (not waited for) and one
@@ -121,8 +123,8 @@ public:
 
     SLIPSTREAM_BOTH task_record<P>& record(const mail& letter) const { return m_.records[letter.slot()]; }
 
-    /// Draws up to `chunk` block numbers; returns the first, which is >= blocks when none are left. A park or abort stops
-    /// the drawing at the next block boundary: the counter keeps its value, and the task goes on after the relaunch.
+    /// Draws up to `chunk` block numbers; returns the first, which is >= blocks when none are left. A park or abort stops the drawing: when the run in
+    /// hand, and what was drawn ahead, is over, the counter keeps its value, and the task goes on after the relaunch.
     SLIPSTREAM_BOTH u32 draw(task_record<P>& record, u32 blocks, u32 chunk)
     {
         if (look_for_stop() != stop_level::none) return blocks;
@@ -167,7 +169,7 @@ public:
             m_.flight_log[static_cast<u64>(worker_) * m_.n.log_capacity + run - 1]
                 = {1u << 31 | letter.type() << 8 | (letter.identity >> 27 & 15), letter.identity & 0x7ffffffu, block,
                    (count < 0xffff ? count : 0xffff) << 16 | sm_, times.wait_ns, times.start_ns, P::clock_ns()};
-        times.wait_ns = 0; // of the next run of a ticket mail, and of the next mail
+        times.wait_ns = 0; // of the next mail
     }
     SLIPSTREAM_BOTH bool logs() const { return m_.n.log_capacity != 0; }
 
@@ -264,8 +266,8 @@ struct ticket_run {
     u32 count;
 };
 
-/// Draws the blocks of a ticket mail for one of its `drawers` on this worker. So many at a time that a run lasts some microseconds, which is
-/// what the counter's round trip is little of; while many are left the next ones are drawn when a run begins; towards the end ever fewer, so
+/// Draws the blocks of a ticket mail for one of its `drawers` on this worker. So many at a time that a run lasts 32 us or more, of which
+/// the counter's round trip is little; while many are left the next ones are drawn when a run begins; towards the end ever fewer, so
 /// that all drawers end together (guided self-scheduling: Polychronopoulos and Kuck, 1987). Blocks that lie together are run at the same
 /// time: long runs would spread what a GPU has in hand over all of the task's memory.
 template <class P>
@@ -284,11 +286,12 @@ public:
     }
 
     /// To be called when a run begins: what comes next, or none, where draw() must be asked when it is over. Whatever it returns is to be run, whether a
-    /// park comes or not: nothing waits for an answer here, and that look for a park counts the next time.
+    /// park comes or not: nothing waits for an answer here, and that look for a park counts the next time. Not of blocks that last long: a park would
+    /// wait for three of them, and there is nothing to gain.
     SLIPSTREAM_BOTH ticket_run draw_ahead()
     {
         const u32 chunk = share();
-        if (stop_ != stop_level::none || left_ / 4 < drawers_ * chunk) return {blocks_, 0};
+        if (stop_ != stop_level::none || lasting_ || left_ / 4 < drawers_ * chunk) return {blocks_, 0};
         stop_ = port_.look_for_stop();
         return run_of(port_.draw_anyway(record_, blocks_, chunk), chunk);
     }
@@ -297,6 +300,7 @@ public:
     SLIPSTREAM_BOTH void took(u64 ns)
     {
         if (ns < short_ns && chunk_ < chunk_max) chunk_ *= 2;
+        lasting_ = ns > 4 * short_ns && chunk_ == 1;
         if (ns > 4 * short_ns && chunk_ > 1) chunk_ /= 2;
     }
 
@@ -321,6 +325,7 @@ private:
     u32 drawers_; ///< of all workers
     u32 left_;    ///< when it drew last
     u32 chunk_ = 1;
+    bool lasting_ = false; ///< a single block lasts longer than a run should
     stop_level stop_ = stop_level::none;
 };
 

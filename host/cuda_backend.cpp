@@ -105,6 +105,9 @@ public:
 
     void prepare(std::size_t near_bytes) override
     {
+        if (image_.shared_bytes > near_bytes_max())
+            throw config_error("a task type's blocks need " + std::to_string(image_.shared_bytes) + " B of shared memory on an SM (shared_bytes, times 256 / threads where a type says `threads`), "
+                               + std::to_string(near_bytes_max()) + " B are there; lower shared_bytes, raise threads, or lower workers_per_sm");
         shared_ = static_cast<u32>(std::max<std::size_t>(near_bytes, image_.shared_bytes));
         check(cudaFuncSetAttribute(megakernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_)),
               "cudaFuncSetAttribute (shared memory of the megakernel)");

@@ -101,7 +101,7 @@ template <u32 Threads> void blocks_of(u32 per_sm)
             rt.submit(sized_task<Threads>{b, number, blocks}, {.blocks = blocks});
             for (u32 k = 0; k < blocks; ++k) expected[k] = sized_task<Threads>::expected(expected[k], k, number);
             if (number % 3 == 1) {
-                rt.pause(); // within a task, most often
+                rt.pause(); // within a task, or between two
                 rt.resume();
             }
         }

@@ -11,4 +11,10 @@ struct narrow {
     EMPTY_BODY
 };
 
-template class slipstream::basic_runtime<slipstream::detail::platforms, narrow>;
+/// A member of that name is data like any other.
+struct counts_threads {
+    slipstream::u32 threads;
+    EMPTY_BODY
+};
+
+template class slipstream::basic_runtime<slipstream::detail::platforms, narrow, counts_threads>;

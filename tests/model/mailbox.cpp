@@ -14,6 +14,8 @@ constexpr auto R = access_mode::read;
 constexpr auto W = access_mode::write;
 constexpr auto RW = access_mode::read_write;
 
+bool drawn_ahead = false; ///< some block, in some execution so far
+
 report run(const std::vector<test_task>& program, options how, engine_size size = {.ring_slots = 16, .window_used = 8})
 {
     const report r = explore(how, [&](execution& ex) {
@@ -23,7 +25,10 @@ report run(const std::vector<test_task>& program, options how, engine_size size 
         ex.spawn("linker and scheduler", device_block(0), [e, count] { run_roles(e, linker_role | scheduler_role, {count}); });
         for (u32 w = 0; w < size.workers; ++w)
             ex.spawn("worker " + std::to_string(w), device_block(1 + w), [e, w] { e->work(w); });
-        ex.at_end([e] { e->check_against_oracle(); });
+        ex.at_end([e] {
+            e->check_against_oracle();
+            drawn_ahead |= e->drawn_ahead;
+        });
     });
     std::cout << r.line() << "\n";
     return r;
@@ -57,9 +62,11 @@ TEST_CASE("a task of more blocks than workers runs each block once by tickets", 
         CHECK(r.exhausted);
         CHECK_FALSE(r.failure);
     }
+    drawn_ahead = false;
     const report ahead = run({{{}, 4}, {{{0, W}}}}, {.name = "tickets drawn ahead", .seconds_max = 30}, {.workers = 1});
     CHECK(ahead.exhausted);
     CHECK_FALSE(ahead.failure);
+    CHECK(drawn_ahead);
 }
 
 TEST_CASE("each edge between scheduler and worker is needed", "[model][mailbox][mutation]")

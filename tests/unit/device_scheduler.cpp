@@ -325,6 +325,8 @@ TEST_CASE("a drawer of tickets takes more the shorter they are and the more are 
         drawers[0].took(1'000'000);
     }
     CHECK(run(drawers[0].draw()) == 1);
+    CHECK(drawers[0].draw_ahead().count == 0); // not of blocks that last so long
+    drawers[0].took(50'000);
     // A park: what was drawn ahead is to be run, further ones are not drawn, and the other one draws them later.
     const ticket_run ahead = drawers[0].draw_ahead();
     CHECK(run(ahead) == 1);
