@@ -21,11 +21,21 @@ namespace slipstream {
 
 inline constexpr u32 worker_threads = 256;
 
+/// Does T say how many? A data member of that name does not.
+template <class T>
+constexpr bool says_threads()
+{
+    if constexpr (requires { &T::threads; })
+        return !std::is_member_pointer_v<decltype(&T::threads)>;
+    else
+        return false;
+}
+
 /// Threads of a block of T on the GPU.
 template <class T>
 constexpr u32 threads_of()
 {
-    if constexpr (requires { typename std::integral_constant<u32, T::threads>; }) { // a constant, no member of that name
+    if constexpr (says_threads<T>()) {
         static_assert(T::threads == 32 || T::threads == 64 || T::threads == 128 || T::threads == worker_threads, "a block has 32, 64, 128 or 256 threads");
         return T::threads;
     } else {
