@@ -3,7 +3,7 @@
 // One lane has one access. A team takes the accesses of team_blocks pool blocks, the teams of a crew take a batch of up to batch_max blocks
 // together, in steps with a barrier between them; a batch that one team can take by itself is spared the crew's.
 //
-// STEPS   1 every access is marked in the cells of a small table that it touches, with the bit of its task
+// STEPS   1 every access is marked in the cells of a small table that it touches, with the bit of its task; not so where the batch is one task
 //         2 an access looks at the tasks before it that share a cell, the last one first, up to one that covers it; who is covered by a write of
 //           the batch has no need to look further. The others are looked up in the access index.
 //         3 those of which the index cannot tell are compared with all live accesses: 32 old ones a word, a lane each, against four new

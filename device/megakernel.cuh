@@ -83,7 +83,7 @@ __device__ __forceinline__ void draw_blocks(worker_port<cuda_platform>& port, co
     ticket_drawer<P> tickets(port, port.record(letter), blocks, groups);
     if (threadIdx.x == 0) runs = port.runs();
     // Of few blocks as many groups of each worker take part as leave none of the other workers without.
-    if (leads) drawn[group][0] = group == 0 || group < (blocks + port.workers() - 1) / port.workers() ? tickets.draw() : ticket_run{blocks, 0};
+    if (leads) drawn[group][0] = group < (blocks + port.workers() - 1) / port.workers() ? tickets.draw() : ticket_run{blocks, 0};
     __syncthreads();
     for (u32 turn = 0;; turn ^= 1) {
         const ticket_run run = drawn[group][turn];

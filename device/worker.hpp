@@ -268,8 +268,7 @@ struct ticket_run {
 
 /// Draws the blocks of a ticket mail for one of its `drawers` on this worker. So many at a time that a run lasts 32 us or more, of which
 /// the counter's round trip is little; while many are left the next ones are drawn when a run begins; towards the end ever fewer, so
-/// that all drawers end together (guided self-scheduling: Polychronopoulos and Kuck, 1987). Blocks that lie together are run at the same
-/// time: long runs would spread what a GPU has in hand over all of the task's memory.
+/// that all drawers end together (guided self-scheduling: Polychronopoulos and Kuck, 1987).
 template <class P>
 class ticket_drawer {
 public:

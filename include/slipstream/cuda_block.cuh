@@ -41,22 +41,47 @@ struct block_failure {
     u32 code;
 };
 
+namespace detail {
+/// What a block offers whatever threads it is made of.
+class cuda_block_base {
+public:
+    __device__ u32 block_index() const { return index_; }
+    __device__ u32 blocks() const { return blocks_; }
+    template <class T> __device__ T* shared(u32) const { return static_cast<T*>(shared_); }
+    template <class T> __device__ T warp_reduce_add(T value) { return warp_sum(value); }
+
+    /// Any thread may call it.
+    __device__ void fail(u32 code)
+    {
+        if (code != 0) atomicCAS(&failure_->code, 0u, code);
+    }
+
+protected:
+    __device__ cuda_block_base(u32 block_index, u32 blocks, void* shared, block_failure* failure)
+        : index_(block_index), blocks_(blocks), shared_(shared), failure_(failure)
+    {
+    }
+
+    u32 index_;
+    u32 blocks_;
+    void* shared_;
+    block_failure* failure_;
+};
+} // namespace detail
+
 template <u32 Threads>
-class cuda_block {
+class cuda_block : public detail::cuda_block_base {
 public:
     __device__ cuda_block(u32 block_index, u32 blocks, void* shared, block_failure* failure)
-        : index_(block_index), blocks_(blocks), shared_(shared), failure_(failure)
+        : detail::cuda_block_base(block_index, blocks, shared, failure)
     {
     }
 
     __device__ static u32 rank() { return threadIdx.x; }
     __device__ static constexpr u32 size() { return Threads; }
-    __device__ u32 block_index() const { return index_; }
-    __device__ u32 blocks() const { return blocks_; }
     __device__ u64 global_rank() const { return static_cast<u64>(index_) * Threads + threadIdx.x; }
     __device__ u64 global_size() const { return static_cast<u64>(blocks_) * Threads; }
     __device__ void sync() const { __syncthreads(); }
-    template <class T> __device__ T* shared(u32) const { return static_cast<T*>(shared_); }
 
     template <class T> __device__ T reduce_add(T value) { return reduce(value, detail::sum{}); }
     template <class T> __device__ T reduce_min(T value) { return reduce(value, detail::minimum{}); }
@@ -72,14 +97,7 @@ public:
         return out;
     }
 
-    template <class T> __device__ T warp_reduce_add(T value) { return detail::warp_sum(value); }
     template <class T> __device__ T warp_scan_add(T value) { return detail::warp_sum_before<Threads>(value); }
-
-    /// Any thread may call it.
-    __device__ void fail(u32 code)
-    {
-        if (code != 0) atomicCAS(&failure_->code, 0u, code);
-    }
 
 private:
     template <class T, class Op> __device__ T reduce(T value, Op op)
@@ -94,26 +112,19 @@ private:
         __syncthreads(); // scratch and result may be used again at once
         return out;
     }
-
-    u32 index_;
-    u32 blocks_;
-    void* shared_;
-    block_failure* failure_;
 };
 
 /// The same over a part of a worker's threads, group number `group` of so many: blocks side by side, each with a barrier and scratch memory of its own.
 template <u32 Threads>
-class cuda_group {
+class cuda_group : public detail::cuda_block_base {
 public:
     __device__ cuda_group(u32 group, u32 block_index, u32 blocks, void* shared, block_failure* failure)
-        : group_(group), index_(block_index), blocks_(blocks), shared_(shared), failure_(failure)
+        : detail::cuda_block_base(block_index, blocks, shared, failure), group_(group)
     {
     }
 
     __device__ static u32 rank() { return threadIdx.x % Threads; }
     __device__ static constexpr u32 size() { return Threads; }
-    __device__ u32 block_index() const { return index_; }
-    __device__ u32 blocks() const { return blocks_; }
     __device__ u64 global_rank() const { return static_cast<u64>(index_) * Threads + rank(); }
     __device__ u64 global_size() const { return static_cast<u64>(blocks_) * Threads; }
     __device__ void sync() const
@@ -121,7 +132,6 @@ public:
         if constexpr (Threads == 32) __syncwarp();
         else __barrier_sync_count(1 + group_, Threads); // barrier 0 is the whole worker's
     }
-    template <class T> __device__ T* shared(u32) const { return static_cast<T*>(shared_); }
 
     template <class T> __device__ T reduce_add(T value) { return reduce(value, detail::sum{}); }
     template <class T> __device__ T reduce_min(T value) { return reduce(value, detail::minimum{}); }
@@ -141,14 +151,7 @@ public:
         return out;
     }
 
-    template <class T> __device__ T warp_reduce_add(T value) { return detail::warp_sum(value); }
     template <class T> __device__ T warp_scan_add(T value) { return detail::warp_sum_before<worker_threads>(value); }
-
-    /// Any thread may call it.
-    __device__ void fail(u32 code)
-    {
-        if (code != 0) atomicCAS(&failure_->code, 0u, code);
-    }
 
 private:
     /// A word a warp of the group.
@@ -172,10 +175,6 @@ private:
     }
 
     u32 group_;
-    u32 index_;
-    u32 blocks_;
-    void* shared_;
-    block_failure* failure_;
 };
 
 } // namespace slipstream

@@ -65,7 +65,7 @@ __device__ __forceinline__ void tensor_tile(const Block& block, bf16_factor a, b
     static_assert(Block::size() == gemm_threads);
     constexpr u32 side = 16, down = 4, across = 4; // fragments of a warp
     constexpr u32 piece = 8;                       // elements of one asynchronous copy: 16 bytes
-    // By its place in shared memory: fragments of what might lie anywhere are loaded by way of a question where.
+    // Aligned by its place in shared memory. nvcc 13.0 loads fragments by generic loads, a word each, all the same.
     const auto place = __cvta_generic_to_shared(block.template shared<unsigned char>(gemm_shared_bytes));
     auto* const scratch = static_cast<element*>(__cvta_shared_to_generic((place + gemm_alignment - 1) & ~std::size_t{gemm_alignment - 1}));
     const u32 warp = block.rank() / 32, first_row = warp / 2 * down * side, first_column = warp % 2 * across * side;
