@@ -29,7 +29,33 @@ struct relay_task {
     }
 };
 
-/// The joiner of a fan: `from` holds as many arrays of the size of `to` as there are readers.
+/// The joiner of a diamond.
+struct join_2_task {
+    static constexpr const char* name = "join_2";
+    in<u32> a, b;
+    inout<u32> to;
+    u32 number;
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
+    {
+        const u32* const parts[] = {a.data(), b.data()};
+        join_arrays(block, 2, [&](u32 p) { return parts[p]; }, to.data(), static_cast<u32>(to.size()), number);
+    }
+};
+
+/// The joiner of a fan of eight.
+struct join_8_task {
+    static constexpr const char* name = "join_8";
+    in<u32> a, b, c, d, e, f, g, h;
+    inout<u32> to;
+    u32 number;
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
+    {
+        const u32* const parts[] = {a.data(), b.data(), c.data(), d.data(), e.data(), f.data(), g.data(), h.data()};
+        join_arrays(block, 8, [&](u32 p) { return parts[p]; }, to.data(), static_cast<u32>(to.size()), number);
+    }
+};
+
+/// The joiner of a fan whose parts lie in one buffer: `from` holds as many arrays of the size of `to` as there are readers.
 struct join_task {
     static constexpr const char* name = "join";
     in<u32> from;
@@ -87,7 +113,7 @@ struct store_task {
 };
 
 using bench_list =
-    task_list<step_task, relay_task, join_task, sum_task, gather_task, store_task, copy_task, fill_task, marker_task>;
+    task_list<step_task, relay_task, join_2_task, join_8_task, join_task, sum_task, gather_task, store_task, copy_task, fill_task, marker_task>;
 
 /// The image of bench_list; compiled by nvcc where there is one.
 kernel_image bench_image();

@@ -48,20 +48,25 @@ template <class Block> SLIPSTREAM_BODY void relay_words(Block& block, const u32*
     }
 }
 
-/// Folds `parts` arrays, which lie behind each other, into `to`; aligned as above.
-template <class Block> SLIPSTREAM_BODY void join_words(Block& block, const u32* from, u32 parts, u32* to, u32 count, u32 number)
+/// Folds `parts` arrays, part_at(0), part_at(1) ..., into `to`; aligned as above.
+template <class Block, class PartAt> SLIPSTREAM_BODY void join_arrays(Block& block, u32 parts, PartAt part_at, u32* to, u32 count, u32 number)
 {
-    const auto* const source = reinterpret_cast<const quad*>(from);
     auto* const target = reinterpret_cast<quad*>(to);
     for (u32 i = block.rank(); i < count / 4; i += block.size()) {
         quad sum = target[i];
         for (u32 p = 0; p < parts; ++p) {
-            const quad part = source[p * (count / 4) + i];
+            const quad part = reinterpret_cast<const quad*>(part_at(p))[i];
             for (u32 k = 0; k < 4; ++k) sum.w[k] += part.w[k];
         }
         for (u32& word : sum.w) word = stepped(word, number);
         target[i] = sum;
     }
+}
+
+/// The same of arrays that lie behind each other.
+template <class Block> SLIPSTREAM_BODY void join_words(Block& block, const u32* from, u32 parts, u32* to, u32 count, u32 number)
+{
+    join_arrays(block, parts, [=](u32 p) { return from + p * count; }, to, count, number);
 }
 
 } // namespace slipstream::bench

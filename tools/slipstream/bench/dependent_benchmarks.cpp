@@ -107,20 +107,24 @@ std::vector<figure> bench_blocks(const bench_setup& s)
     return out;
 }
 
-figure fan_figure(const bench_setup& s, u32 width)
+figure fan_figure(const bench_setup& s, u32 width, fan_parts parts)
 {
     const std::vector<std::string> alternatives{graph_fan(width), streams_fan(width)};
     s.floors.prepare(alternatives);
     bench_runtime runtime(s.configuration);
-    fan stream(runtime, s.lose_a_task, width);
-    figure f = measured(s, "fan of " + std::to_string(width) + ", 4 KB, a round", stream, {}, alternatives);
+    fan stream(runtime, s.lose_a_task, width, parts);
+    const std::string where = parts == fan_parts::pieces ? ", parts in one buffer" : "";
+    figure f = measured(s, "fan of " + std::to_string(width) + ", 4 KB, a round" + where, stream, {}, alternatives);
     if (f.note.empty()) f.note = "a round is " + std::to_string(width + 2) + " tasks and 3 hops";
     return f;
 }
 
 std::vector<figure> bench_fan(const bench_setup& s)
 {
-    return {fan_figure(s, s.fan_width)};
+    std::vector<figure> out;
+    if (fan::in_buffers(s.fan_width)) out.push_back(fan_figure(s, s.fan_width, fan_parts::buffers));
+    out.push_back(fan_figure(s, s.fan_width, fan_parts::pieces));
+    return out;
 }
 
 } // namespace slipstream::bench

@@ -11,22 +11,23 @@
 
 namespace slipstream::bench {
 
-/// The block's word of the ledger: read first, so that the round trip is hidden behind the body's own, written last.
+/// The block's word of the ledger: read first, so that the round trip is hidden behind the body's own, written last. (With a null pointer for the
+/// other threads, in place of the flag, ptxas 13.0 may ask for it before it is there: a thread without one then read address 0.)
 class ledger_word {
 public:
     template <class Block>
     SLIPSTREAM_BODY ledger_word(const Block& block, const inout<u32>& ledger, u32 number)
-        : word_(block.rank() == 0 ? ledger.data() + block.block_index() : nullptr),
-          after_(word_ != nullptr ? stepped(*word_, number) : 0)
+        : word_(ledger.data() + block.block_index()), mine_(block.rank() == 0), after_(mine_ ? stepped(*word_, number) : 0)
     {
     }
     SLIPSTREAM_BODY void write() const
     {
-        if (word_ != nullptr) *word_ = after_;
+        if (mine_) *word_ = after_;
     }
 
 private:
     u32* word_;
+    bool mine_;
     u32 after_;
 };
 
@@ -89,6 +90,7 @@ struct wide_copy_task {
 struct wide_reduction_task {
     static constexpr const char* name = "wide_reduction";
     static constexpr wide_kind kind = wide_kind::reduction;
+    static constexpr u32 threads = 128;
     in<u32> from;
     out<u32> to;
     inout<u32> ledger;
