@@ -144,10 +144,13 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
         n.index_buckets = n.index_buckets > index_buckets_least ? n.index_buckets / 2 : 0;
         offsets = device::control_state<P>::measure(n);
     }
-    // As much of the pool in fast memory as fits beside the rest: a look at it costs 30 cycles there, 300 in device memory.
-    if (offsets.near_bytes + 2 * word_bytes <= backend_->near_bytes_max()) {
-        n.pool_near_blocks = static_cast<u32>(
-            std::min<u64>(n.pool_blocks / word, (backend_->near_bytes_max() - offsets.near_bytes) / word_bytes - 1) * word);
+    // Of the pool in fast memory what fits beside the rest: a look at it costs 30 cycles there, 300 in device memory. But all workers are launched with
+    // the control block's fast memory, and what it takes of an SM they lack as L1: beyond a size two blocks a window slot are enough.
+    constexpr u64 near_bytes_comfortable = 160 << 10;
+    constexpr u32 block_bytes = word_bytes / word;
+    const u64 room = std::min<u64>(backend_->near_bytes_max(), std::max<u64>(near_bytes_comfortable, offsets.near_bytes + 2 * n.window * block_bytes));
+    if (offsets.near_bytes + 2 * word_bytes <= room) {
+        n.pool_near_blocks = static_cast<u32>(std::min<u64>(n.pool_blocks / word, (room - offsets.near_bytes) / word_bytes - 1) * word);
         offsets = device::control_state<P>::measure(n);
     }
     if (offsets.near_bytes > backend_->near_bytes_max())
