@@ -46,12 +46,13 @@ public:
     /// Task k of the batch: its window slot. Entry k of its pool blocks: the block.
     SLIPSTREAM_BOTH u32 slot(const extent& batch, u32 k) const { return s_.batch_slots[batch.half * batch_max + k]; }
     SLIPSTREAM_BOTH u32 block(const extent& batch, u32 k) const { return s_.batch_blocks[batch.half * batch_max + k] & block_mask; }
-    /// A finished task in place of one to be admitted, for forget(): by a lane.
+    /// Finished task k of those that the order in `half` forgets: by a lane.
     SLIPSTREAM_BOTH void set_finished(u32 half, u32 k, u32 slot, u32 first_block) const
     {
-        s_.batch_slots[half * batch_max + k] = slot;
-        s_.batch_blocks[half * batch_max + k] = first_block;
+        s_.finished_slots[half * batch_max + k] = slot;
+        s_.finished_blocks[half * batch_max + k] = first_block;
     }
+    SLIPSTREAM_BOTH u32 finished_slot(u32 half, u32 k) const { return s_.finished_slots[half * batch_max + k]; }
     /// The tasks of the batch that wait for anybody, a bit each.
     SLIPSTREAM_BOTH u32 waiting(const extent& batch) const { return mark_of(batch.half, waiting_tasks); }
 
@@ -95,7 +96,7 @@ public:
             for (u32 j = 0; j < mine; ++j, block = P::get(s_.pool_next[block])) s_.batch_blocks[half * batch_max + before.at(0, k) + j] = block | k << task_shift;
             return true;
         });
-        if (team.leader()) mark_of(half, waiting_tasks) = mark_of(half, scans_due) = mark_of(half, some_covered) = 0;
+        if (team.leader()) mark_of(half, waiting_tasks) = mark_of(half, scans_due) = mark_of(half, covered_count) = 0;
         const u32 first_blocks = team.from_lane(blocks, 0);
         const bool goes_on = first_blocks > most;
         const u32 tasks = team.any(alone) || taken != 0 || goes_on ? 1 : able == ~0u ? 32 : lowest_bit(~able);
@@ -109,8 +110,7 @@ public:
     SLIPSTREAM_BOTH void run(team_type& team, u32 number, u32 teams, const extent batch, Sync sync)
     {
         half_ = batch.half;
-        const u32 in_use = index_.grids(team); // before the first barrier: nobody changes it till the last
-        grids_ = index_.useful(in_use) ? in_use : nothing_found;
+        live_ = index_.look_around(team); // before the first barrier: nobody changes it till the last
         access_lanes mine;
         const u32 grid = prepare(team, number, teams, batch, mine, sync);
         const bool several = batch.tasks > 1; // else nothing of the batch comes before any access
@@ -125,21 +125,19 @@ public:
             compare_with_all(team, number, teams, batch);
             sync();
         }
-        if (mark(some_covered) != 0) supersede(team, number, teams, batch.words);
-        enter(team, number, grids_ != nothing_found, mine);
+        if (mark(covered_count) != 0) supersede(team, number, teams);
+        enter(team, number, live_.useful, mine);
     }
 
-    /// By each team, of finished tasks: their accesses are live no more.
-    SLIPSTREAM_BOTH void forget(team_type& team, u32 number, u32 teams, const extent finished)
+    /// By each team, of `blocks` finished tasks in `half`: their accesses are live no more.
+    SLIPSTREAM_BOTH void forget(team_type& team, u32 number, u32 teams, u32 half, u32 blocks)
     {
-        half_ = finished.half;
-        const u32 blocks = finished.blocks;
         SLIPSTREAM_ONE_COPY
         for (u32 first = number * team_blocks; first < blocks; first += teams * team_blocks) {
             lane_values block, numbers;
             team.each32([&](u32 k) {
                 const u32 b = first + k / pool_block_entries;
-                block.at(0, k) = b < blocks ? batch_block(b) : no_block;
+                block.at(0, k) = b < blocks ? s_.finished_blocks[half * batch_max + b] : no_block;
             });
             SLIPSTREAM_ONE_COPY
             while (team.mask32([&](u32 k) { return block.at(0, k) != no_block; }) != 0) {
@@ -161,16 +159,15 @@ private:
     static constexpr u32 block_mask = (1u << task_shift) - 1;
     static constexpr u32 no_access = ~0u;
     static constexpr u32 every_byte = index_grids; ///< a grid of one cell
-    static constexpr u32 nothing_found = ~0u;      ///< for grids_: the index is of no use
 
     /// Words of batch_marks.
     enum mark_word : u32 {
         waiting_tasks, ///< a bit a task: it waits for somebody
         scans_due,     ///< entries of batch_scans
-        some_covered,  ///< 1: there are bits in `covered`
+        covered_count, ///< bits ever set in `covered`
     };
 
-    static_assert(some_covered < batch_marks_max);
+    static_assert(covered_count < batch_marks_max);
 
     SLIPSTREAM_BOTH u32& mark_of(u32 half, mark_word m) const { return s_.batch_marks[half * batch_marks_max + m]; }
     // Of the half in hand.
@@ -429,15 +426,16 @@ private:
     }
     SLIPSTREAM_BOTH void note_covered(team_type& team, u32 number) const
     {
-        team.set_bits(s_.covered[number / 32], 1u << number % 32);
-        mark(some_covered) = 1; // any lane: they all write the same
+        const u32 bit = 1u << number % 32;
+        if ((team.set_bits(s_.covered[number / 32], bit) & bit) != 0) return;
+        const u32 at = team.add(mark(covered_count), 1);
+        if (at < covered_max) s_.covered_list[at] = number;
+        else team.clear_bits(s_.covered[number / 32], bit);
     }
 
-    /// Step 2. The index tells of a kind while none of the other is live: a handle and a raw range may share bytes.
+    /// Step 2.
     SLIPSTREAM_BOTH void look(team_type& team, u32 number, const extent& batch, bool several, access_lanes& mine) const
     {
-        const bool handles_found = grids_ != nothing_found && index_.can_find(true, grids_);
-        const bool ranges_found = grids_ != nothing_found && index_.can_find(false, grids_);
         lane_values waiting;
         const u32 unknown = team.mask32([&](u32 k) {
             waiting.at(0, k) = 0;
@@ -458,8 +456,7 @@ private:
             SLIPSTREAM_ONE_COPY
             for (before &= low_bits(task); before != 0; before &= ~(1u << highest_bit(before)))
                 if (meet(team, e, mine.numbers.at(0, k), highest_bit(before), wait)) return false;
-            if (!(e.registered() ? handles_found : ranges_found) || access_index<P>::class_of(e) == index_other) return true;
-            return !index_.find(e, grids_, [&](const table_entry& old, u32 at) {
+            return !index_.find(e, live_, [&](const table_entry& old, u32 at) {
                 const u32 owner = pool_tag{P::get(s_.pool_tags[at / pool_block_entries])}.slot();
                 if (owner != batch_slot(task)) wait(owner); // else it has more blocks than a batch
                 if (e.writes() && access_index<P>::covers(e, old)) note_covered(team, at);
@@ -491,20 +488,29 @@ private:
     {
         bool covered = false;
         const u32 span = span_of(earlier);
-        const u32 end = ((span & 0xff) + (span >> 8 & 0xff)) * pool_block_entries;
+        const u32 end = (span & 0xff) + (span >> 8 & 0xff);
         SLIPSTREAM_ONE_COPY
-        for (u32 i = (span & 0xff) * pool_block_entries; i < end; ++i) {
-            const u32 block = batch_block(i / pool_block_entries) & block_mask;
-            if (!(pool_tag{P::get(s_.pool_tags[block])}.memory() >> i % pool_block_entries & 1)) continue;
-            const table_entry old = s_.pool_entry(block, i % pool_block_entries);
-            if (!(e.writes() || old.writes()) || !(e.begin() < old.end() && old.begin() < e.end())) continue;
-            const u32 old_number = block * pool_block_entries + i % pool_block_entries;
-            u32 r = 1 | (e.writes() && holds(e, old)) << 1 | (old.writes() && holds(old, e)) << 2;
-            if (e.is_rect() || old.is_rect()) r = compare_two(e, P::get(s_.pool_shapes[at]), old, P::get(s_.pool_shapes[old_number]));
-            if (!(r & 1)) continue;
-            wait(batch_slot(earlier));
-            covered |= (r & 4) != 0;
-            if (r & 2) team.set_bits(s_.batch_dead[i / 32], 1u << i % 32);
+        for (u32 b = span & 0xff; b < end; ++b) {
+            const u32 block = batch_block(b) & block_mask;
+            u32 met = 0; // entries, by bounding ranges: the four loads fly together
+            SLIPSTREAM_UNROLL
+            for (u32 i = 0; i < pool_block_entries; ++i) {
+                const table_entry old = s_.pool_entry(block, i);
+                met |= static_cast<u32>((e.writes() | old.writes()) & (e.begin() < old.end()) & (old.begin() < e.end())) << i;
+            }
+            SLIPSTREAM_ONE_COPY
+            for (met &= pool_tag{P::get(s_.pool_tags[block])}.memory(); met != 0; met &= met - 1) {
+                const u32 i = lowest_bit(met);
+                const table_entry old = s_.pool_entry(block, i);
+                u32 r = 1 | (e.writes() && holds(e, old)) << 1 | (old.writes() && holds(old, e)) << 2;
+                if (e.is_rect() || old.is_rect())
+                    r = compare_two(e, P::get(s_.pool_shapes[at]), old, P::get(s_.pool_shapes[block * pool_block_entries + i]));
+                if (!(r & 1)) continue;
+                wait(batch_slot(earlier));
+                covered |= (r & 4) != 0;
+                const u32 place = b * pool_block_entries + i;
+                if (r & 2) team.set_bits(s_.batch_dead[place / 32], 1u << place % 32);
+            }
         }
         return covered;
     }
@@ -533,23 +539,20 @@ private:
         }
     }
 
-    /// Old accesses that a write of the batch covers are live no more. A word at a time, an access a lane: they come in rows, so that few words have
-    /// many each, and a lane that took a word would keep the others waiting.
-    SLIPSTREAM_BOTH void supersede(team_type& team, u32 number, u32 teams, u32 words) const
+    /// Old accesses that a write of the batch covers are live no more. An access a lane.
+    SLIPSTREAM_BOTH void supersede(team_type& team, u32 number, u32 teams) const
     {
+        const u32 count = mark(covered_count) < covered_max ? mark(covered_count) : covered_max;
         SLIPSTREAM_ONE_COPY
-        for (u32 first = number; first < words; first += 32 * teams) {
-            u32 due = team.mask32([&](u32 k) { return first + k * teams < words && s_.covered[first + k * teams] != 0; });
-            SLIPSTREAM_ONE_COPY
-            for (; due != 0; due &= due - 1) {
-                const u32 w = first + lowest_bit(due) * teams;
-                const u32 lanes = s_.covered[w];
-                lane_values numbers;
-                team.each32([&](u32 k) { numbers.at(0, k) = 32 * w + k; });
-                team.sync();
-                if (team.leader()) s_.covered[w] = 0;
-                remove(team, lanes, numbers);
-            }
+        for (u32 first = 32 * number; first < count; first += 32 * teams) {
+            lane_values numbers;
+            const u32 lanes = team.mask32([&](u32 k) {
+                if (first + k >= count) return false;
+                const u32 at = numbers.at(0, k) = s_.covered_list[first + k];
+                team.clear_bits(s_.covered[at / 32], 1u << at % 32);
+                return true;
+            });
+            remove(team, lanes, numbers);
         }
     }
 
@@ -569,7 +572,7 @@ private:
     entry_resolver<P> resolver_;
     // Equal on all lanes and teams, of the batch in hand.
     u32 half_ = 0;
-    u32 grids_ = nothing_found; ///< see access_index
+    typename access_index<P>::view live_{};
 };
 
 } // namespace slipstream::device

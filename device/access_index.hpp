@@ -2,10 +2,11 @@
 //
 // LAYOUT  two hash tables of buckets, for accesses that write and for those that only read. A bucket holds seven accesses: number in the
 //         pool + 1 | 16 bits of the hash << 16; 0: none; and counts those it had no room for, which lie in the next ones.
-// KEYS    a registered handle: where it begins (handles are pairwise the same memory or disjoint). A raw range: the cell it begins in, of a
-//         grid as coarse as the range is long (4 B, 8 B, 16 B ...): what it meets begins in few cells of each grid in use.
-//         Raw rectangles, loose ranges and very long ones are in no bucket, only counted: while there are any, or where both handles and
-//         raw ranges are live, or ranges of many lengths, or probes_max buckets in a row are full, the index cannot tell and admission compares with
+// KEYS    the cell an access begins in, of a grid as coarse as it is long (4 B, 8 B, 16 B ...): what a raw range meets begins in few cells of each
+//         grid in use. Handles are pairwise the same memory or disjoint: one meets another in its own cell alone. A tile, or a very long handle: where it
+//         begins; raw ranges do not find it.
+//         Raw rectangles, loose ranges and very long ones are in no bucket, only counted: while there are any, or where both tiles and
+//         raw ranges are live, or raw ranges and accesses of many lengths, or probes_max buckets in a row are full, the index cannot tell and admission compares with
 //         everything. What comes then is only counted, too: a program that the index is no use for pays next to nothing for it.
 // COST    of a lookup: for each cell a hash (ten instructions) and 32 bytes loaded, twice that of a write; for each hit the access itself.
 // OWNERS  admission's crew, while it carries out an order: who clears an access's live bit takes it out, by add and claim where teams meet.
@@ -14,10 +15,11 @@
 
 namespace slipstream::device {
 
-/// What an access is to the index: a grid, or one of these.
+/// What an access is to the index: a grid, of raw ranges; index_handles + a grid; or one of these.
 inline constexpr u32 index_grids = 32;
-inline constexpr u32 index_registered = index_grids;
-inline constexpr u32 index_other = index_grids + 1;
+inline constexpr u32 index_handles = index_grids;
+inline constexpr u32 index_tiles = 2 * index_grids; ///< and handles longer than any cell
+inline constexpr u32 index_other = index_tiles + 1;
 static_assert(index_other < index_classes);
 
 template <class P>
@@ -32,59 +34,63 @@ public:
 
     SLIPSTREAM_BOTH static u32 class_of(const table_entry& e)
     {
-        if (e.registered()) return index_registered;
         const u32 grid = grid_of(e);
-        return e.kind() == abi::entry_kind::range && grid < index_grids ? grid : index_other;
+        const bool cells = e.kind() == abi::entry_kind::range && grid < index_grids;
+        if (e.registered()) return cells ? index_handles + grid : index_tiles;
+        return cells ? grid : index_other;
     }
 
     /// The finest grid whose cells are as long as an access, by its bounding range; index_grids: none.
     SLIPSTREAM_BOTH static u32 grid_of(const table_entry& e)
     {
-        const u64 bytes = e.end() - e.begin();
-        if (bytes > u64{1} << shift_of(index_grids - 1)) return index_grids;
-        u32 grid = 0;
-        for (u32 step = 16; step != 0; step /= 2)
-            if (bytes > u64{1} << shift_of(grid + step - 1)) grid += step;
-        return grid;
+        const u64 last = e.end() - e.begin() - 1;
+        if (last >> shift_of(index_grids - 1) != 0) return index_grids;
+        const u32 high = static_cast<u32>(last >> 32), low = static_cast<u32>(last);
+        const u32 bits = high != 0 ? 33 + highest_bit(high) : low != 0 ? 1 + highest_bit(low) : 0;
+        return bits <= shift_of(0) ? 0 : bits - shift_of(0);
     }
 
-    /// The grids in use, a bit each.
-    SLIPSTREAM_BOTH u32 grids(team_type& team) const
-    {
-        return team.mask32([&](u32 k) { return s_.index_live[k] != 0; });
-    }
+    /// What is live, for all teams of a batch alike.
+    struct view {
+        u32 raw;     ///< grids that raw ranges are in, a bit each
+        u32 handles; ///< and handles
+        bool tiles;
+        bool useful; ///< can the index tell of anything?
+    };
 
-    /// Can it perhaps tell of anything, with these grids in use?
-    SLIPSTREAM_BOTH bool useful(u32 grids_in_use) const
+    SLIPSTREAM_BOTH view look_around(team_type& team) const
     {
-        return buckets_ != 0 && s_.index_live[index_other] == 0 && popcount(grids_in_use) <= grids_max && (grids_in_use == 0 || s_.index_live[index_registered] == 0);
-    }
-
-    /// And of accesses of this kind?
-    SLIPSTREAM_BOTH bool can_find(bool registered, u32 grids_in_use) const
-    {
-        return registered ? grids_in_use == 0 : s_.index_live[index_registered] == 0;
+        const u32 raw = team.mask32([&](u32 k) { return s_.index_live[k] != 0; });
+        const u32 handles = team.mask32([&](u32 k) { return s_.index_live[index_handles + k] != 0; });
+        const bool tiles = s_.index_live[index_tiles] != 0;
+        const bool clear = raw == 0 || (!tiles && popcount(raw | handles) <= grids_max);
+        return {raw, handles, tiles, buckets_ != 0 && s_.index_live[index_other] == 0 && clear};
     }
 
     /// By a lane: meet(access, number in the pool) for every live access that shares a byte with `e` where one of the two writes.
     /// False: it cannot tell.
     template <class Meet>
-    SLIPSTREAM_BOTH bool find(const table_entry& e, u32 grids_in_use, Meet meet) const
+    SLIPSTREAM_BOTH bool find(const table_entry& e, const view& live, Meet meet) const
     {
-        bool known = true;
+        const u32 kind = class_of(e);
+        bool known = live.useful && kind != index_other;
+        u32 rest = live.raw;
+        if (e.registered()) {
+            known &= kind != index_tiles || rest == 0;
+            if (known && (kind == index_tiles || !(rest >> kind % index_grids & 1))) known = look(key(e, kind), e, meet);
+        } else {
+            rest |= live.handles;
+            known &= !live.tiles && popcount(rest) <= grids_max;
+        }
         SLIPSTREAM_ONE_COPY
-        for (u32 rest = e.registered() ? 1 : grids_in_use; rest != 0; rest &= rest - 1) {
-            u32 kind = index_registered;
-            u64 cell = e.begin(), last = cell;
-            if (!e.registered()) {
-                kind = lowest_bit(rest);
-                const u64 longest = (u64{1} << shift_of(kind)) - 1;
-                last = (e.end() - 1) >> shift_of(kind);
-                cell = (cell > longest ? cell - longest : 0) >> shift_of(kind);
-                if (last - cell >= cells_max) return false;
-            }
+        for (; known && rest != 0; rest &= rest - 1) {
+            const u32 grid = lowest_bit(rest);
+            const u64 longest = (u64{1} << shift_of(grid)) - 1;
+            const u64 last = (e.end() - 1) >> shift_of(grid);
+            u64 cell = (e.begin() > longest ? e.begin() - longest : 0) >> shift_of(grid);
+            if (last - cell >= cells_max) return false;
             SLIPSTREAM_ONE_COPY
-            for (; cell <= last; ++cell) known &= look(hash(cell, kind), e, meet);
+            for (; cell <= last; ++cell) known &= look(hash(cell, grid), e, meet);
         }
         return known;
     }
@@ -116,7 +122,7 @@ public:
                     const u32 place = lowest_bit(free);
                     if (!team.claim(bucket.places[place], word_of(h, number))) continue;
                     if (i == 0 && number < near_)
-                        s_.index_at[number] = static_cast<u16>(at_known | (kinds.at(0, k) == index_registered ? at_registered : 0) | b << 3 | place);
+                        s_.index_at[number] = static_cast<u16>(at_known | (kinds.at(0, k) == index_tiles ? at_tile : 0) | b << 3 | place);
                     return;
                 }
                 team.add(bucket.spilled, 1);
@@ -124,7 +130,7 @@ public:
         });
     }
 
-    /// The opposite. Their live bits are cleared already. Where an access lies was written down, as a rule: no look at it, and no search.
+    /// The opposite. Their live bits are cleared already. Where an access lies was written down, as a rule: no search.
     template <class Numbers>
     SLIPSTREAM_BOTH void remove_all(team_type& team, u32 lanes, Numbers& numbers) const
     {
@@ -136,7 +142,7 @@ public:
             const u32 number = numbers.at(0, k);
             const bool in = (s_.indexed[number / 32] >> number % 32 & 1) != 0;
             if (in && number < near_) places.at(0, k) = s_.index_at[number];
-            kinds.at(0, k) = !in ? index_other : (places.at(0, k) & at_registered) != 0 ? index_registered : class_of(s_.numbered_entry(number));
+            kinds.at(0, k) = !in ? index_other : (places.at(0, k) & at_tile) != 0 ? index_tiles : class_of(s_.numbered_entry(number));
             return in;
         });
         add_live(team, lanes, kinds, ~u32{0});
@@ -183,9 +189,9 @@ private:
 
     // Words of index_at: number of a bucket << 3 | place, and
     static constexpr u32 at_known = 1u << 15;      ///< else it must be searched for
-    static constexpr u32 at_registered = 1u << 14; ///< of that class
-    static constexpr u32 at_bucket = at_registered - 8;
-    static_assert(2 * index_buckets_max * 8 <= at_registered && index_places <= 8);
+    static constexpr u32 at_tile = 1u << 14; ///< of that class: no need to look at it
+    static constexpr u32 at_bucket = at_tile - 8;
+    static_assert(2 * index_buckets_max * 8 <= at_tile && index_places <= 8);
 
     SLIPSTREAM_BOTH void search_and_take_out(team_type& team, const table_entry& e, u32 number, u32 kind) const
     {
@@ -210,7 +216,7 @@ private:
     }
     SLIPSTREAM_BOTH static u32 key(const table_entry& e, u32 kind)
     {
-        return hash(kind == index_registered ? e.begin() : e.begin() >> shift_of(kind), kind);
+        return kind == index_tiles ? hash(e.begin(), kind) : hash(e.begin() >> shift_of(kind % index_grids), kind % index_grids);
     }
     SLIPSTREAM_BOTH static u32 word_of(u32 h, u32 number) { return (h & 0xffff0000u) | (number + 1); }
     SLIPSTREAM_BOTH u32 bucket_number(u32 h, bool writes) const { return (writes ? 0 : buckets_) + (h & (buckets_ - 1)); }
@@ -252,20 +258,20 @@ private:
     }
 
 public:
-    /// Do two accesses of one kind, both registered or both raw ranges, share a byte?
+    /// Do two accesses share a byte? Neither is a rectangle, but for two tiles.
     SLIPSTREAM_BOTH static bool meets(const table_entry& a, const table_entry& b)
     {
-        return a.registered() ? a.begin() == b.begin() : a.begin() < b.end() && b.begin() < a.end();
+        return a.registered() && b.registered() ? a.begin() == b.begin() : a.begin() < b.end() && b.begin() < a.end();
     }
     /// Does `outer`, likewise, hold every byte of `inner`?
     SLIPSTREAM_BOTH static bool covers(const table_entry& outer, const table_entry& inner)
     {
-        return outer.registered() ? outer.begin() == inner.begin() : outer.begin() <= inner.begin() && inner.end() <= outer.end();
+        return outer.registered() && inner.registered() ? outer.begin() == inner.begin() : outer.begin() <= inner.begin() && inner.end() <= outer.end();
     }
 
 private:
     static constexpr u32 probes_max = 16; ///< buckets: so a hundred readers of one handle find room
-    static constexpr u32 cells_max = 4; ///< of one grid, and
+    static constexpr u32 cells_max = 10; ///< of one grid: a fan-in of eight lies in nine, and
     static constexpr u32 grids_max = 3; ///< more of either is no gain
 
     const control_state<P>& s_;

@@ -17,9 +17,10 @@
 // lays the next one out. Where no second one waits and a single team is enough, it carries the order out by itself, without a barrier. A task with
 // `after` entries is a batch by itself, one with more accesses than a batch has lanes several, one after the other.
 //
-// STATES  of an order: laid out and told -> (crew's barrier) carried out by the helpers -> (crew's barrier) ended: handed on, or its slots freed. One
-//         is told ahead at most, so that what belongs to it lies in two halves that take turns.
-// COST    beside access_batch.hpp 60 instructions to hand a batch on, 40 for finished slots; a barrier of the crew an order.
+// STATES  of an order (finished tasks to be forgotten, a batch, or both): laid out and told -> (crew's barrier) carried out by the helpers -> (crew's
+//         barrier) ended: handed on, and its slots freed. One is told ahead at most, so that what belongs to it lies in two halves that take turns.
+// COST    beside access_batch.hpp 60 instructions to hand a batch on, 40 for finished slots; a barrier of the crew an order, and one of the helpers
+//         where it has both parts.
 //
 // OWNERS  the leading team (index 0) writes exposed, orders and the queues, and the half that it lays out; live and the index, and the rows of
 //         predecessors, belong to who carries out an order, with the half that is carried out.
@@ -58,16 +59,15 @@ public:
         }
         const u32 number = leads ? 0 : crew.index() - 1;
         const u32 teams = leads ? 1 : crew.teams() - 1;
-        switch (j.order) {
-        case order_kind::batch:
-            batch_.run(team, number, teams, j.batch, [&] {
+        if (j.order == order_kind::leave) return false;
+        if (j.order == order_kind::work) {
+            const auto sync = [&] {
                 if (leads) team.sync();
                 else crew.sync_helpers();
-            });
-            break;
-        case order_kind::forget: batch_.forget(team, number, teams, j.batch); break;
-        case order_kind::nothing: break;
-        case order_kind::leave: return false;
+            };
+            if (j.finished != 0) batch_.forget(team, number, teams, j.batch.half, j.finished);
+            if (j.finished != 0 && j.batch.tasks != 0) sync(); // what is live now is the same for all teams
+            if (j.batch.tasks != 0) batch_.run(team, number, teams, j.batch, sync);
         }
         team.sync();
         if (leads) end(team, j);
@@ -88,26 +88,27 @@ public:
             s_.counters[saved_whole] = whole_;
             s_.counters[saved_live_words] = words_;
         }
-        tell(crew.team(), {order_kind::leave, {}});
+        tell(crew.team(), {order_kind::leave, 0, {}});
         crew.sync();
     }
 
 private:
     using extent = typename access_batch<P>::extent;
 
-    enum class order_kind : u32 { nothing, batch, forget, leave };
+    enum class order_kind : u32 { nothing, work, leave };
     enum class verdict { nothing, done, carry_out };
 
     /// An order, and what belongs to it.
     struct job {
         order_kind order;
-        extent batch; ///< of forget: tasks, a pool block each
+        u32 finished; ///< tasks to be forgotten first
+        extent batch; ///< tasks 0: none
     };
 
     SLIPSTREAM_BOTH void tell(team_type& team, const job& j)
     {
         if (team.leader()) {
-            const u32 words[] = {static_cast<u32>(j.order), j.batch.tasks, j.batch.blocks, j.batch.row, j.batch.words, j.batch.before, j.batch.goes_on};
+            const u32 words[] = {static_cast<u32>(j.order), j.finished, j.batch.tasks, j.batch.blocks, j.batch.row, j.batch.words, j.batch.before, j.batch.goes_on};
             SLIPSTREAM_UNROLL
             for (u32 i = 0; i < order_words; ++i) s_.orders[half_ * order_words + i] = words[i];
         }
@@ -117,7 +118,7 @@ private:
     SLIPSTREAM_BOTH job told()
     {
         const u32* const o = s_.orders + half_ * order_words;
-        const job j{static_cast<order_kind>(o[0]), {o[1], o[2], o[3], o[4], o[5], o[6], half_}};
+        const job j{static_cast<order_kind>(o[0]), o[1], {o[2], o[3], o[4], o[5], o[6], o[7], half_}};
         half_ ^= 1;
         return j;
     }
@@ -126,7 +127,7 @@ private:
     SLIPSTREAM_BOTH void settle(crew_type& crew)
     {
         if (told_.order == order_kind::nothing) return;
-        tell(crew.team(), {order_kind::nothing, {}});
+        tell(crew.team(), {order_kind::nothing, 0, {}});
         crew.sync();
         end_told(crew.team());
     }
@@ -143,7 +144,7 @@ private:
         const u32 helpers = crew.teams() - 1;
         const u32 in_one_go = (helpers > 1 ? helpers : 1) * access_batch<P>::team_blocks;
         const u32 all_blocks = in_one_go < batch_max ? in_one_go : batch_max;
-        const u32 told_tasks = told_.order == order_kind::batch && told_.batch.goes_on == 0 ? told_.batch.tasks : 0; // not in the queue yet
+        const u32 told_tasks = told_.order == order_kind::work && told_.batch.goes_on == 0 ? told_.batch.tasks : 0; // not in the queue yet
         // A batch costs much the same whatever its size: a few more looks, so that it is large.
         const u32 arrived = decoded_.available(team, batch_max);
         const u32 room = admitted_.room(team, batch_max + told_tasks) - told_tasks;
@@ -152,31 +153,29 @@ private:
         const u32 worth = m_.n.window_used / 8 < all_blocks ? m_.n.window_used / 8 : all_blocks;
         if (finished_.known() < worth || count == 0) finished_.look(team);
         const u32 finished = finished_.known();
-        bool more = false; // waits behind it
         j.batch.half = half_;
-        if (finished != 0 && (count == 0 || finished >= worth)) {
-            j.order = order_kind::forget;
-            j.batch.tasks = j.batch.blocks = take_back(team, finished < all_blocks ? finished : all_blocks);
-            more = count != 0;
-        } else {
-            if (count == 0) {
-                const bool busy = told_.order != order_kind::nothing;
-                settle(crew);
-                return busy ? verdict::done : verdict::nothing;
-            }
+        if (finished != 0 && (count == 0 || finished >= worth)) j.finished = take_back(team, finished < all_blocks ? finished : all_blocks);
+        bool special = false; // the next task takes no part in a batch
+        if (count != 0) {
             const u32 slot = decoded_.peek(0);
             const task_head head = P::get(s_.heads[slot]);
-            if (head.whole_memory() || (head.entries_and_flags == 0 && whole_ == 0)) {
+            special = head.whole_memory() || (head.entries_and_flags == 0 && whole_ == 0);
+            if (special && j.finished == 0) {
                 settle(crew);
                 if (head.whole_memory()) admit_whole(team, slot);
                 else admit_free(team, count < 32 ? count : 32);
                 return verdict::done;
             }
-            j.order = order_kind::batch;
-            lay_out(team, count < 32 ? count : 32, all_blocks, (admitted_.position() + told_tasks) % admitted_max, j.batch);
-            more = j.batch.goes_on != 0 || count > j.batch.tasks;
+        } else if (j.finished == 0) {
+            const bool busy = told_.order != order_kind::nothing;
+            settle(crew);
+            return busy ? verdict::done : verdict::nothing;
         }
-        if (helpers != 0 && (more || told_.order != order_kind::nothing || j.batch.blocks > access_batch<P>::team_blocks)) {
+        j.order = order_kind::work;
+        if (count != 0 && !special) lay_out(team, count < 32 ? count : 32, all_blocks, (admitted_.position() + told_tasks) % admitted_max, j.batch);
+        const bool more = j.batch.goes_on != 0 || count > j.batch.tasks; // waits behind it
+        const bool large = j.batch.blocks > access_batch<P>::team_blocks || j.finished > access_batch<P>::team_blocks;
+        if (helpers != 0 && (more || large || told_.order != order_kind::nothing)) {
             tell(team, j);
             crew.sync(); // the one before is carried out
             end_told(team);
@@ -215,18 +214,16 @@ private:
     /// An order is carried out.
     SLIPSTREAM_BOTH void end(team_type& team, const job& j)
     {
-        if (j.order == order_kind::batch) {
-            hand_on(team, j.batch);
-            return;
-        }
+        if (j.batch.tasks != 0) hand_on(team, j.batch); // before a slot that its rows name comes again
+        if (j.finished == 0) return;
         team.each32([&](u32 k) {
-            if (k < j.batch.tasks) free_.put_ahead(k, batch_.slot(j.batch, k));
+            if (k < j.finished) free_.put_ahead(k, batch_.finished_slot(j.batch.half, k));
         });
-        free_.advance(j.batch.tasks); // never full: it has room for every slot
+        free_.advance(j.finished); // never full: it has room for every slot
         free_.publish(team);
     }
 
-    /// Takes finished slots out of what is exposed; their pool blocks are to be forgotten, then they move on to ingest.
+    /// Takes finished slots out of what is exposed; they are to be forgotten, then they move on to ingest.
     SLIPSTREAM_BOTH u32 take_back(team_type& team, u32 count)
     {
         bool whole_finished = false;

@@ -7,10 +7,10 @@
 //   (waits_max tasks at most). Its workers then wait for the finished counts of those. The scheduler mails in the order in which
 //   tasks are handed over, so whatever a mail waits for was mailed before it.
 //   A task of more blocks than workers draws tickets and cannot be waited for in this way, nor can one in a tainted slot.
-// OWNERS  the linker role alone, but for `waits`, which the scheduler reads of tasks that were handed over staged.
+// OWNERS  the linker role alone, but for what they wait for (control_state::awaited_by), which the scheduler reads of tasks that were handed over staged.
 // COST    every operation takes up to 32 tasks, a lane each, and costs much the same for one as for 32. Link: a word of the row for each
 //         32 slots, and for each predecessor one bit set. Complete: the row of successors, and a count down for each; a task with
-//         many (wide) takes turns with the others: then a lane a successor. Staging: waits_max looks a lane. Fast memory, up to a
+//         many (wide) takes turns with the others: then a lane a successor. Staging: a look for each predecessor. Fast memory, up to a
 //         window of sizes::successors_near_max.
 #pragma once
 #include "device/layout.hpp"
@@ -80,29 +80,34 @@ public:
     }
 
     /// By a lane: may a task that waits be staged, if those that `soon(slot)` tells of are handed over before it? Then a bit for each place
-    /// of its list that holds one it waits for; else 0. No branches: loads of three places fly together.
+    /// of its list that holds one it waits for; else 0. No branches for the first places: their loads fly together.
     template <class Soon>
     SLIPSTREAM_BOTH u32 may_stage(u32 slot, Soon soon) const
     {
-        const predecessor_list list{s_.waits_for[slot]};
+        const predecessor_list& list = s_.waits_for[slot];
         bool good = (pending(slot) <= waits_max) & list.complete();
         u32 places = 0;
-        SLIPSTREAM_UNROLL
-        for (u32 i = 0; i < waits_max; ++i) {
-            const u32 p = list.slot(i); // of an empty place 0: looked at, not used
-            const bool there = (i < list.count()) & waits_on(slot, p);
+        const auto look = [&](u32 i, bool filled) {
+            const u32 p = list.slots[i];
+            const bool there = filled & waits_on(slot, p);
             good &= (!there) | is(s_.handed, p) | (soon(p) & !is(s_.tainted, p));
             places |= static_cast<u32>(there) << i;
-        }
+        };
+        SLIPSTREAM_UNROLL
+        for (u32 i = 0; i < looks_together; ++i) look(i, i < list.number); // an empty place's slot is looked at, not used
+        SLIPSTREAM_ONE_COPY
+        for (u32 i = looks_together; i < list.number && good; ++i) look(i, true);
         return good ? places : 0;
     }
 
     /// A task that had more predecessors than a list holds, and has few enough now: writes them down. Seldom.
     SLIPSTREAM_BOTH void list_again(team_type& team, u32 slot)
     {
-        if (pending(slot) > waits_max || predecessor_list{s_.waits_for[slot]}.complete()) return;
+        if (pending(slot) > waits_max || s_.waits_for[slot].complete()) return;
         constexpr u32 words = 4;
-        predecessor_list list{};
+        predecessor_list& list = s_.waits_for[slot];
+        team.sync();
+        if (team.leader()) list.number = 0;
         SLIPSTREAM_ONE_COPY
         for (u32 g = 0; g < m_.n.groups(); g += words) {
             u32 mine[words];
@@ -110,12 +115,11 @@ public:
                 mine,
                 [&](u32 n, u32 k) { return g + n < m_.n.groups() ? s_.successor_word((32 * (g + n) + k) * m_.n.groups() + slot / 32) : 0; },
                 [&](u32, u32, u32 word) { return (word >> slot % 32 & 1) != 0; });
+            if (!team.leader()) continue;
             SLIPSTREAM_UNROLL
             for (u32 n = 0; n < words; ++n)
                 for (; mine[n] != 0; mine[n] &= mine[n] - 1) list.add(32 * (g + n) + lowest_bit(mine[n]));
         }
-        team.sync();
-        if (team.leader()) s_.waits_for[slot] = list.word;
         team.sync();
     }
 
@@ -131,37 +135,60 @@ public:
         team.each32([&](u32 k) {
             if (!(tasks >> k & 1)) return;
             const u32 slot = slot_of(k);
-            const predecessor_list list{s_.waits_for[slot]};
+            const predecessor_list& list = s_.waits_for[slot];
             const u32 places = places_of(k);
-            SLIPSTREAM_UNROLL
-            for (u32 i = 0; i < waits_max; ++i) {
-                const u32 p = list.slot(i);
-                const awaited_task before{p, s_.targets[p], s_.identities[p], 0};
-                if (places >> i & 1) P::set(s_.waits[slot * waits_max + popcount(places & ((1u << i) - 1))], before);
+            u32 waits = 0;
+            SLIPSTREAM_ONE_COPY
+            for (u32 left = places; left != 0; left &= left - 1) {
+                const u32 p = list.slots[lowest_bit(left)];
+                s_.set_awaited(slot, waits++, {p, s_.targets[p], s_.identities[p]});
             }
-            staged(k, popcount(places));
+            staged(k, waits);
         });
         team.sync();
     }
 
-    /// Forgets completed tasks, slot_of(k) for each bit of `tasks`, none of which waits for anybody, and wakes those that wait for
-    /// them. Who waits for nobody now is handed over: ready(entry, place) is called by lanes, shown(count) by all lanes when `count`
-    /// places are filled. `mailed`: those whose blocks have counted, or will.
+    /// Takes in that tasks are complete, slot_of(k) for each bit of `tasks`, and wakes those that wait for them. Who waits for nobody now is
+    /// handed over: ready(entry, place) is called by lanes, shown(count) by all lanes when `count` places are filled. `mailed`: those whose
+    /// blocks have counted, or will. Forgets, and returns, those that wait for nobody: a staged task stays until all that it waits for
+    /// are known to be complete, or their counts down would fall on whoever has its slot next.
     template <class SlotOf, class Ready, class Shown>
-    SLIPSTREAM_BOTH void complete(team_type& team, u32 tasks, u32 mailed, SlotOf slot_of, Ready ready, Shown shown)
+    SLIPSTREAM_BOTH u32 complete(team_type& team, u32 tasks, u32 mailed, SlotOf slot_of, Ready ready, Shown shown)
     {
         const u32 woken = team.mask32([&](u32 k) { return (tasks >> k & 1) && is(s_.awaited, slot_of(k)); });
         u32 blocks = 0, count = 0; // handed over, less those taken off; of this lane
         if (woken != 0) wake(team, woken, slot_of, ready, shown, blocks, count);
+        // All wakings come before this: one of them may have waited for another.
+        const u32 done = team.mask32([&](u32 k) { return (tasks >> k & 1) && pending(slot_of(k)) == 0; });
         team.each32([&](u32 k) {
-            if (!(tasks >> k & 1)) return;
-            const u32 slot = slot_of(k);
-            const u32 bit = 1u << slot % 32;
-            take_off(team, slot, (mailed >> k & 1) != 0, blocks, count);
-            team.clear_bits(s_.in_flight[slot / 32], bit);
-            if (woken >> k & 1) team.clear_bits(s_.awaited[slot / 32], bit);
+            if (woken >> k & 1) team.clear_bits(s_.awaited[slot_of(k) / 32], 1u << slot_of(k) % 32);
+            if (!(done >> k & 1)) return;
+            take_off(team, slot_of(k), (mailed >> k & 1) != 0, blocks, count);
+            team.clear_bits(s_.in_flight[slot_of(k) / 32], 1u << slot_of(k) % 32);
         });
         note(team, blocks, count);
+        return done;
+    }
+
+    /// Forgets the tasks that were complete early, and wait for nobody now. Returns how many.
+    SLIPSTREAM_BOTH u32 take_off_early(team_type& team)
+    {
+        u32 blocks = 0, count = 0, freed = 0;
+        SLIPSTREAM_ONE_COPY
+        for (u32 g = 0; g < m_.n.groups(); ++g) {
+            const u32 early = s_.early[g];
+            if (early == 0) continue;
+            const u32 now = team.mask32([&](u32 k) { return (early >> k & 1) && pending(32 * g + k) == 0; });
+            if (now == 0) continue;
+            if (team.leader()) {
+                s_.early[g] = early & ~now;
+                s_.in_flight[g] &= ~now;
+            }
+            team.each32([&](u32 k) { if (now >> k & 1) take_off(team, 32 * g + k, true, blocks, count); });
+            freed += popcount(now);
+        }
+        note(team, blocks, count);
+        return freed;
     }
 
     /// The slot's finished count has failures: nobody is staged behind its tasks until it is set back.
@@ -212,38 +239,56 @@ private:
     }
 
     /// Of the predecessors in word g of a row, those that are not complete. A row may name a complete task whose slot comes again, behind
-    /// this one, among those that arrive.
-    SLIPSTREAM_BOTH u32 still_there(u32 named, u32 g, u32 number) const
+    /// this one, among those that arrive: comes_after().
+    SLIPSTREAM_BOTH u32 still_there(u32 named, u32 g) const { return named & (s_.in_flight[g] | s_.arriving[g]); }
+    SLIPSTREAM_BOTH bool comes_after(u32 slot, u32 number) const
     {
-        const u32 arriving = s_.arriving[g];
-        u32 before = named & (s_.in_flight[g] | arriving);
-        SLIPSTREAM_ONE_COPY
-        for (u32 bits = before & arriving; bits != 0; bits &= bits - 1)
-            if (static_cast<std::int16_t>((s_.pending[32 * g + lowest_bit(bits)] >> 16) - number) > 0) before &= ~(bits & (0 - bits));
-        return before;
+        return is(s_.arriving, slot) && static_cast<std::int16_t>((s_.pending[slot] >> 16) - number) > 0;
     }
 
-    /// By a lane: enters a task of those that arrive with its predecessors, and returns how many they are.
+    /// By a lane: of 32 words of a row, from word `first` on, those for which value_of(word) is not 0, a bit each; four loads fly together.
+    template <class ValueOf>
+    SLIPSTREAM_BOTH u32 words_where(u32 first, ValueOf value_of) const
+    {
+        const u32 count = m_.n.groups() - first < 32 ? m_.n.groups() - first : 32;
+        u32 out = 0;
+        SLIPSTREAM_ONE_COPY
+        for (u32 i = 0; i < count; i += 4) {
+            SLIPSTREAM_UNROLL
+            for (u32 n = i; n < i + 4; ++n) out |= static_cast<u32>(n < count && value_of(first + n) != 0) << n;
+        }
+        return out;
+    }
+
+    /// By a lane: enters a task of those that arrive with its predecessors, and returns how many they are. One loop for the predecessors of all words: lanes
+    /// have theirs in different ones.
     template <class Row>
     SLIPSTREAM_BOTH u32 find_predecessors(team_type& team, u32 slot, const Row* row) const
     {
         const u32 groups = m_.n.groups();
-        predecessor_list list{};
+        const u32 number = s_.pending[slot] >> 16;
+        predecessor_list& list = s_.waits_for[slot];
+        u32 words = words_where(0, [&](u32 w) { return still_there(P::get(row[w]), w); });
         u32 count = 0;
+        u32 g = 0;
+        u32 before = 0;
         SLIPSTREAM_ONE_COPY
-        for (u32 g = 0; g < groups; ++g) {
-            const u32 before = still_there(P::get(row[g]), g, s_.pending[slot] >> 16);
-            if (before == 0) continue;
-            team.set_bits(s_.awaited[g], before);
-            SLIPSTREAM_ONE_COPY
-            for (u32 bits = before; bits != 0; bits &= bits - 1) {
-                const u32 p = 32 * g + lowest_bit(bits);
-                team.set_bits(s_.successors_near[p * groups + slot / 32], 1u << slot % 32);
-                list.add(p);
-                ++count;
+        for (;;) {
+            if (before == 0) {
+                if (words == 0) break;
+                g = lowest_bit(words);
+                words &= words - 1;
+                before = still_there(P::get(row[g]), g);
             }
+            const u32 p = 32 * g + lowest_bit(before);
+            before &= before - 1;
+            if (comes_after(p, number)) continue;
+            team.set_bits(s_.awaited[g], 1u << p % 32);
+            team.set_bits(s_.successors_near[p * groups + slot / 32], 1u << slot % 32);
+            if (count < waits_max) list.slots[count] = static_cast<u16>(p);
+            ++count;
         }
-        s_.waits_for[slot] = list.word;
+        list.number = static_cast<u16>(count);
         return count;
     }
 
@@ -252,13 +297,17 @@ private:
     SLIPSTREAM_BOTH u32 find_together(team_type& team, u32 slot, const Row* row) const
     {
         const u32 groups = m_.n.groups();
-        predecessor_list list{};
+        predecessor_list& list = s_.waits_for[slot];
+        u32 count = 0;
         SLIPSTREAM_ONE_COPY
         for (u32 first = 0; first < groups; first += 32) {
             typename P::template lane_array<u32, 1> before;
             u32 words = team.mask32([&](u32 k) {
                 const u32 g = first + k;
-                before.at(0, k) = g < groups ? still_there(P::get(row[g]), g, s_.pending[slot] >> 16) : 0;
+                before.at(0, k) = g < groups ? still_there(P::get(row[g]), g) : 0;
+                SLIPSTREAM_ONE_COPY
+                for (u32 bits = g < groups ? before.at(0, k) & s_.arriving[g] : 0; bits != 0; bits &= bits - 1)
+                    if (comes_after(32 * g + lowest_bit(bits), s_.pending[slot] >> 16)) before.at(0, k) &= ~(bits & (0 - bits));
                 if (before.at(0, k) == 0) return false;
                 s_.awaited[g] |= before.at(0, k);
                 SLIPSTREAM_ONE_COPY
@@ -271,17 +320,18 @@ private:
             SLIPSTREAM_ONE_COPY
             for (; words != 0; words &= words - 1) {
                 const u32 word = team.from_lane(before, lowest_bit(words));
-                if (list.count() + popcount(word) > waits_max) {
-                    list.word += static_cast<u64>(popcount(word)) << 48; // no longer complete: only the number counts
-                    continue;
+                if (team.leader() && count + popcount(word) <= waits_max) {
+                    u32 at = count;
+                    SLIPSTREAM_ONE_COPY
+                    for (u32 bits = word; bits != 0; bits &= bits - 1)
+                        list.slots[at++] = static_cast<u16>(32 * (first + lowest_bit(words)) + lowest_bit(bits));
                 }
-                SLIPSTREAM_ONE_COPY
-                for (u32 bits = word; bits != 0; bits &= bits - 1) list.add(32 * (first + lowest_bit(words)) + lowest_bit(bits));
+                count += popcount(word);
             }
         }
-        if (team.leader()) s_.waits_for[slot] = list.word;
+        if (team.leader()) list.number = static_cast<u16>(count);
         team.sync();
-        return list.count();
+        return count;
     }
 
     /// The tasks slot_of(k), for each bit of `tasks`, go to the scheduler.
@@ -343,21 +393,23 @@ private:
                 const u32 row = slot_of(k) * groups;
                 u32 room = narrow_max;
                 SLIPSTREAM_ONE_COPY
-                for (u32 g = 0; g < groups; ++g) {
-                    const u32 waiting = s_.successor_word(row + g);
-                    if (waiting == 0) continue;
-                    if (popcount(waiting) > room) return true;
-                    room -= popcount(waiting);
-                    s_.set_successor_word(row + g, 0);
+                for (u32 first = 0; first < groups; first += 32)
                     SLIPSTREAM_ONE_COPY
-                    for (u32 bits = waiting; bits != 0; bits &= bits - 1) {
-                        const u32 slot = 32 * g + lowest_bit(bits);
-                        const u32 left = team.add(s_.pending[slot], ~u32{0}) - 1;
-                        if ((left & pending_mask) != 0 || is(s_.staged, slot)) continue;
-                        ready(ready_entry::make(slot, left >> 16), team.add(s_.counters[woken_tasks], 1));
-                        hand_one(team, slot, blocks, count);
+                    for (u32 words = words_where(first, [&](u32 g) { return s_.successor_word(row + g); }); words != 0; words &= words - 1) {
+                        const u32 g = first + lowest_bit(words);
+                        const u32 waiting = s_.successor_word(row + g);
+                        if (popcount(waiting) > room) return true;
+                        room -= popcount(waiting);
+                        s_.set_successor_word(row + g, 0);
+                        SLIPSTREAM_ONE_COPY
+                        for (u32 bits = waiting; bits != 0; bits &= bits - 1) {
+                            const u32 slot = 32 * g + lowest_bit(bits);
+                            const u32 left = team.add(s_.pending[slot], ~u32{0}) - 1;
+                            if ((left & pending_mask) != 0 || is(s_.staged, slot)) continue;
+                            ready(ready_entry::make(slot, left >> 16), team.add(s_.counters[woken_tasks], 1));
+                            hand_one(team, slot, blocks, count);
+                        }
                     }
-                }
                 return false;
             });
             const u32 woken = s_.counters[woken_tasks];
@@ -402,8 +454,10 @@ private:
     }
 
     static constexpr u32 pending_mask = 0xffff; ///< of `pending`; the upper half holds the link number
+    static constexpr u32 looks_together = 3;
     static constexpr u32 few = 3;        ///< tasks that are not worth a lane each
-    static constexpr u32 narrow_max = 6; ///< successors that a lane wakes by itself
+    static_assert(successors_near_max <= 32 * 32);
+    static constexpr u32 narrow_max = 12; ///< successors that a lane wakes by itself
     static_assert(window_slots_max <= pending_mask);
 
     const engine_memory<P>& m_;

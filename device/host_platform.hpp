@@ -218,7 +218,7 @@ struct host_platform {
             for (u32 k = 0; k < 32; ++k) sum += std::exchange(values.at(0, k), sum);
         }
         static u32 add(u32& word, u32 value) { return std::exchange(word, word + value); }
-        static void set_bits(u32& word, u32 bits) { word |= bits; }
+        static u32 set_bits(u32& word, u32 bits) { return std::exchange(word, word | bits); }
         static void set_bits(cell<u32>& word, u32 bits) { word.raw |= bits; }
         static u32 clear_bits(u32& word, u32 bits) { return std::exchange(word, word & ~bits); }
         static bool claim(u32& word, u32 value) { return join(word, value); }

@@ -48,7 +48,7 @@ inline constexpr u32 pool_block_entries = 4;    ///< accesses: most tasks need o
 inline constexpr u32 pool_word_blocks = 32 / pool_block_entries; ///< blocks that share a word of live bits
 inline constexpr u32 index_buckets_max = 512;
 inline constexpr u32 index_places = 7;  ///< accesses that a bucket of the access index has room for
-inline constexpr u32 index_classes = 36; ///< see access_index
+inline constexpr u32 index_classes = 66; ///< see access_index
 inline constexpr u32 rings_max = 16;
 inline constexpr u32 cuda_workers_per_sm_step = 160; ///< the kernel for n workers an SM has room for n times as many
 inline constexpr u32 mailbox_depth = 2;
@@ -57,12 +57,14 @@ inline constexpr u32 staged_rings = 4; ///< rings fetched in one go
 inline constexpr u32 glance_slots = 2; ///< of each ring, while none is known to hold more
 inline constexpr u32 ahead_slots_max = 32; ///< of the busy ring: what a bus round trip must bring for 25 M tasks/s
 inline constexpr u32 batch_messages = 32; ///< plain messages given places together
-inline constexpr u32 waits_max = 3;       ///< tasks that a staged one may wait for
+inline constexpr u32 waits_near_max = 3;  ///< of these in fast memory
+inline constexpr u32 waits_max = 9;       ///< tasks that a staged one may wait for: a fan-in of eight, and who wrote before it
 inline constexpr u32 admitted_max = 64; ///< tasks between admission and linker
 inline constexpr u32 batch_max = 32;    ///< tasks, and pool blocks, that admission takes at once
 inline constexpr u32 batch_cells_bits = 9;
 inline constexpr u32 batch_marks_max = 3;
-inline constexpr u32 order_words = 7;   ///< of an order to admission's crew
+inline constexpr u32 covered_max = 256; ///< accesses that a batch supersedes; further ones wait for the next that covers them
+inline constexpr u32 order_words = 8;   ///< of an order to admission's crew
 inline constexpr u32 completion_span = 65536; ///< submissions a ring may be ahead of its low-water mark
 inline constexpr u32 completion_words = completion_span / 32;
 inline constexpr u32 failures_kept = 1024;    ///< failure records the host may be behind; more is back-pressure
@@ -174,13 +176,13 @@ struct alignas(16) awaited_task {
     u32 slot;
     u32 target;
     u32 identity; ///< identity_of(task id)
-    u32 tag;
 
-    SLIPSTREAM_BOTH abi::chunk encode() const { return {{slot, target, identity, tag}}; }
-    SLIPSTREAM_BOTH static awaited_task decode(const abi::chunk& c) { return {c.w[0], c.w[1], c.w[2], c.w[3]}; }
+    SLIPSTREAM_BOTH abi::chunk encode(u32 tag) const { return {{slot, target, identity, tag}}; }
+    SLIPSTREAM_BOTH static awaited_task decode(const abi::chunk& c) { return {c.w[0], c.w[1], c.w[2]}; }
+    SLIPSTREAM_BOTH static u32 tag_in(const abi::chunk& c) { return c.w[3]; }
 };
 
-/// A worker's private inbox: one line, single producer. Beside each mail lies what a staged task waits for.
+/// A worker's private inbox: single producer, the mails in one line. Behind them lies what a staged task waits for.
 template <class P>
 struct alignas(abi::line_bytes) mailbox {
     typename P::chunk_word mail[mailbox_depth];
@@ -420,18 +422,17 @@ static_assert(window_slots_max <= 1u << 12 && waits_max < 16);
 
 /// The predecessors of a task when it was linked, while they are few.
 struct predecessor_list {
-    u64 word = 0; ///< waits_max slots of 16 bits, the lowest first | their number << 48, which may be more than there is room for
+    u16 number; ///< of them, which may be more than there is room for
+    u16 slots[waits_max];
 
-    SLIPSTREAM_BOTH u32 count() const { return static_cast<u32>(word >> 48); }
-    SLIPSTREAM_BOTH bool complete() const { return count() <= waits_max; }
-    SLIPSTREAM_BOTH u32 slot(u32 i) const { return static_cast<u32>(word >> 16 * i) & 0xffff; }
+    SLIPSTREAM_BOTH bool complete() const { return number <= waits_max; }
     SLIPSTREAM_BOTH void add(u32 slot)
     {
-        if (count() < waits_max) word |= static_cast<u64>(slot) << 16 * count();
-        word += u64{1} << 48;
+        if (number < waits_max) slots[number] = static_cast<u16>(slot);
+        ++number;
     }
 };
-static_assert(waits_max == 3 && window_slots_max <= 0xffff);
+static_assert(window_slots_max <= 0xffff);
 
 /// What the scheduler tells the linker of a task.
 enum class report_kind : u32 {
@@ -517,15 +518,18 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(index_live, u32, near, index_classes) /* live accesses of each class */                                           \
     X(index_at, u16, near, s.pool_near_blocks * pool_block_entries) /* where the index has an access (access_index.hpp) */ \
     X(exposed, u32, near, s.groups())    /* a bit a slot: admitted, not finished, not hidden by a whole-memory task */  \
-    X(orders, u32, near, 2 * order_words) /* to the crew's other teams, in two halves as the next four: see admission::job */ \
+    X(orders, u32, near, 2 * order_words) /* to the crew's other teams, in two halves as the next six: see admission::job */ \
     X(batch_slots, u32, near, 2 * batch_max)  /* window slots of the tasks of admission's batch */                      \
     X(batch_spans, u32, near, 2 * batch_max)  /* first of their blocks in batch_blocks | how many << 8 | how many came in batches before << 16 */ \
     X(batch_blocks, u32, near, 2 * batch_max) /* pool block | task << 24 */                                             \
+    X(finished_slots, u32, near, 2 * batch_max) /* of the finished tasks that the same order forgets */                 \
+    X(finished_blocks, u32, near, 2 * batch_max) /* and their first pool blocks */                                      \
     X(batch_marks, u32, near, 2 * batch_marks_max) /* see access_batch */                                               \
     X(batch_dead, u32, near, batch_max * pool_block_entries / 32) /* a bit an access: a later one of the batch covers it */ \
     X(batch_grids, u32, near, batch_max * pool_block_entries / 32) /* of a team: coarsest grid | raw ranges << 31 */    \
     X(batch_scans, u32, near, batch_max)  /* of batch_blocks | accesses to be compared with all << 8 */                 \
     X(covered, u32, near, s.pool_words()) /* a bit an access: live, and covered by the batch in hand; else 0 */         \
+    X(covered_list, u32, near, covered_max) /* their numbers in the pool */                                             \
     X(batch_cells, batch_cell, near, 1u << batch_cells_bits)                                                            \
     X(notices, retired_entry, near, notices_max) /* of the batch in hand: those that have an outcome to look at */        \
     X(flips, u32, near, notices_max)     /* bits of a word of completion bits that the batch completes; 0 between batches */ \
@@ -542,11 +546,12 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(staged, u32, near, s.groups())     /* a bit a slot: of these, those that wait */                                  \
     X(early, u32, near, s.groups())      /* a bit a slot: reported complete before one that it waits for */             \
     X(tainted, u32, near, s.groups())    /* a bit a slot: its finished_count has failures */                            \
-    X(waits_for, u64, near, s.window)    /* predecessor_list of the task that was linked last */                        \
+    X(waits_for, predecessor_list, near, s.window) /* of the task that was linked last */                               \
     X(order_at, u32, near, s.window)     /* its place in link_order, or one that never comes */                         \
     X(link_order, u32, near, s.queue_slots()) /* ready_entry words of the last tasks linked that wait; see linker */    \
     X(targets, u32, near, s.window)      /* what the slot's finished_count comes to with the task that was handed over last */ \
-    X(waits, cell<awaited_task>, near, s.window * waits_max) /* of a staged task */                                     \
+    X(waits_near, cell<awaited_task>, near, s.window * waits_near_max) /* of a staged task, the first ones */           \
+    X(waits_far, cell<awaited_task>, far, s.window * (waits_max - waits_near_max)) /* and the others */                 \
     X(dealt, u32, near, s.window)        /* blocks mailed */                                                            \
     X(outstanding, u32, near, s.window)  /* see scheduler */                                                            \
     X(sent, u32, near, 32 * s.worker_groups())   /* mails ever sent to a worker; these three only between launches, */  \
@@ -647,6 +652,18 @@ struct control_state {
     {
         if (rows_near) successors_near[i] = bits;
         else successors_far[i] = bits;
+    }
+
+    /// Task number i of those that the staged task in `slot` waits for.
+    SLIPSTREAM_BOTH awaited_task awaited_by(u32 slot, u32 i) const
+    {
+        if (i < waits_near_max) return P::get(waits_near[slot * waits_near_max + i]);
+        return P::get(waits_far[slot * (waits_max - waits_near_max) + i - waits_near_max]);
+    }
+    SLIPSTREAM_BOTH void set_awaited(u32 slot, u32 i, const awaited_task& task) const
+    {
+        if (i < waits_near_max) P::set(waits_near[slot * waits_near_max + i], task);
+        else P::set(waits_far[slot * (waits_max - waits_near_max) + i - waits_near_max], task);
     }
 
     SLIPSTREAM_BOTH queue_storage<P, u32> free_queue() const { return {free_tail, free_head, free_entries, queue_slots}; }

@@ -87,65 +87,31 @@ private:
             cancelled = kinds(report_kind::cancelled);
             left |= failed | cancelled;
         }
-        // A staged task after those that it waits for; where its report came before one of theirs, when that has come.
-        SLIPSTREAM_ONE_COPY
-        while (left != 0 || early_ != 0) {
-            u32 now = team.mask32([&](u32 k) {
-                slots.at(0, k) = report_of(k).slot();
-                return (left >> k & 1) && table_.pending(slot_of(k)) == 0;
-            });
-            u32 mailed = ~cancelled;
-            if (now != 0) {
-                left &= ~now;
-            } else if (early_ != 0) {
-                now = take_early(team, slots);
-                mailed = ~0u;
-            }
-            if (now == 0) break;
-            complete(team, now, mailed, slot_of);
+        team.each32([&](u32 k) { slots.at(0, k) = report_of(k).slot(); });
+        if (left != 0) {
+            const u32 done = table_.complete(
+                team, left, ~cancelled, slot_of, [&](ready_entry entry, u32 place) { ready_.put_ahead(place, entry); },
+                [&](u32 woken) {
+                    ready_.advance(woken); // never full: it has room for every slot
+                    ready_.publish(team);
+                });
+            in_flight_ -= popcount(done);
+            left &= ~done;
+        }
+        if (early_ != 0) {
+            const u32 freed = table_.take_off_early(team);
+            early_ -= freed;
+            in_flight_ -= freed;
         }
         if (left != 0) {
             team.each32([&](u32 k) {
-                const u32 slot = report_of(k).slot();
-                if (left >> k & 1) team.set_bits(s_.early[slot / 32], 1u << slot % 32);
+                if (left >> k & 1) team.set_bits(s_.early[slot_of(k) / 32], 1u << slot_of(k) % 32);
             });
             early_ += popcount(left);
             team.sync();
         }
         reports_.skip(count);
         reports_.release(team);
-    }
-
-    template <class SlotOf>
-    SLIPSTREAM_BOTH void complete(team_type& team, u32 tasks, u32 mailed, SlotOf slot_of)
-    {
-        table_.complete(
-            team, tasks, mailed, slot_of, [&](ready_entry entry, u32 place) { ready_.put_ahead(place, entry); },
-            [&](u32 woken) {
-                ready_.advance(woken); // never full: it has room for every slot
-                ready_.publish(team);
-            });
-        in_flight_ -= popcount(tasks);
-    }
-
-    /// Some of those whose reports came too early, and that wait for nobody now.
-    template <class Slots>
-    SLIPSTREAM_BOTH u32 take_early(team_type& team, Slots& slots)
-    {
-        SLIPSTREAM_ONE_COPY
-        for (u32 g = 0; g < m_.n.groups(); ++g) {
-            const u32 early = s_.early[g];
-            if (early == 0) continue;
-            const u32 now = team.mask32([&](u32 k) {
-                slots.at(0, k) = 32 * g + k;
-                return (early >> k & 1) && table_.pending(32 * g + k) == 0;
-            });
-            if (now == 0) continue;
-            if (team.leader()) s_.early[g] = early & ~now;
-            early_ -= popcount(now);
-            return now;
-        }
-        return 0;
     }
 
     SLIPSTREAM_BOTH void take_back(team_type& team, u32 slot, bool mailed)

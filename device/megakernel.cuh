@@ -2,7 +2,7 @@
 //
 // Control block: warp 0 schedules, warp 1 ingests, warp 2 notifies, warp 3 links, warps 4 to 7 admit. Its state is copied from device
 // memory into shared memory at launch and back at park.
-// Workers: thread 0 talks to the mailbox, all threads run bodies; of a type whose blocks have fewer threads, groups of so many draw tickets and run
+// Workers: thread 0 talks to the mailbox, its warp waits for predecessors, all threads run bodies; of a type whose blocks have fewer threads, groups of so many draw tickets and run
 // blocks each by itself. Bodies are dispatched by a switch over a compile-time list, in one translation unit: function pointers would make ptxas spill
 // and ignore setmaxnreg.
 #pragma once
@@ -149,12 +149,14 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
         bool skipped = false;
         if (mine.waits() != 0) {
             // The struct is copied to where the polls of the first warp do not drive it out of the cache.
-            if (leader) {
-                if (port.logs()) times.wait_ns = P::clock_ns();
-                decision = port.await(mine);
-            }
-            if (threadIdx.x >= 32)
+            if (threadIdx.x < 32) {
+                if (leader && port.logs()) times.wait_ns = P::clock_ns();
+                P::team team;
+                const verdict found = port.await(team, mine);
+                if (leader) decision = found;
+            } else {
                 for (u32 i = threadIdx.x - 32; i < abi::task_words_max; i += Threads - 32) kept_words[i] = P::get(record.words[i]);
+            }
             __syncthreads();
             if (decision == verdict::leave) { // parked, or aborted
                 if (leader) port.save();

@@ -33,7 +33,7 @@
 //   sums_before(array)      each item of a lane_array<u32, 1> becomes the sum of those before it
 //   any(pred), reduce_min(value), reduce_add(value)
 // Not collective, by any lane, on memory that this team (crew) alone uses: add(word, value), which returns the value before,
-// set_bits(word, bits), clear_bits(word, bits), which returns the word before, and claim(word, value), which stores the value, never the
+// set_bits(word, bits) and clear_bits(word, bits), which return the word before, and claim(word, value), which stores the value, never the
 // same twice, if the word is 0 and says whether it did, join(word, value), which does so with values that may be the same and says whether the word
 // is the value now: lanes may meet on one word.
 //

@@ -417,6 +417,7 @@ private:
     SLIPSTREAM_BOTH u32 hand_out(team_type& team, const parcel& p)
     {
         u32 mailed = 0;
+        const awaited_task first = P::get(s_.waits_near[p.entry.slot() * waits_near_max]); // of what is staged
         SLIPSTREAM_ONE_COPY
         for (u32 due = 0; due < p.depth && mailed < p.count; ++due) {
             SLIPSTREAM_UNROLL
@@ -432,7 +433,8 @@ private:
                     const u32 number = ++sent_.at(g, k);
                     mailed_.at(g, k) |= (head.slot_and_type & 0xffff) << 16 * due;
                     const u32 waits = entry.waits();
-                    if (waits != 0) send_waits(32 * g + k, entry.slot(), waits, tag_of(number));
+                    if (waits != 0)
+                        send_waits(32 * g + k, entry.slot(), p.ones ? P::get(s_.waits_near[entry.slot() * waits_near_max]) : first, waits, tag_of(number));
                     const u32 block = p.ones || p.tickets ? 0 : p.block + i;
                     send(32 * g + k, {head.slot_and_type, block | waits << 28, head.identity | p.tickets, tag_of(number)});
                 });
@@ -451,14 +453,13 @@ private:
                  scope::device);
     }
 
-    SLIPSTREAM_BOTH void send_waits(u32 w, u32 slot, u32 count, u32 tag)
+    /// `first` and the others of the `count` tasks that the staged one in `slot` waits for.
+    SLIPSTREAM_BOTH void send_waits(u32 w, u32 slot, const awaited_task& first, u32 count, u32 tag)
     {
+        auto& places = m_.mailboxes[w].waits[tag % mailbox_depth];
+        P::store(edge::R4_mail, places[0], first.encode(tag), order::relaxed, scope::device);
         SLIPSTREAM_ONE_COPY
-        for (u32 i = 0; i < count; ++i) {
-            awaited_task before = P::get(s_.waits[slot * waits_max + i]);
-            before.tag = tag;
-            P::store(edge::R4_mail, m_.mailboxes[w].waits[tag % mailbox_depth][i], before.encode(), order::relaxed, scope::device);
-        }
+        for (u32 i = 1; i < count; ++i) P::store(edge::R4_mail, places[i], s_.awaited_by(slot, i).encode(tag), order::relaxed, scope::device);
     }
 
     static constexpr u32 skipped_flag = 1u << 31; ///< in `batch`, beside a slot

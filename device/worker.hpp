@@ -1,6 +1,6 @@
 // The worker's side of the mailbox: wait for mail, draw tickets, answer. Bodies are run by the caller.
 //
-// The functions here are called by one lane of the worker (thread 0 on the GPU); the platform's kernel spreads what they
+// The functions here are called by one lane of the worker (thread 0 on the GPU), await() by a team of them; the platform's kernel spreads what they
 // return to the block and puts a block barrier before answer(), so that every thread's writes precede the release. Where groups of a worker's
 // threads run blocks of a ticket mail side by side, a lane of each draws, records and logs, through a port of its own that keeps nothing else; the
 // recorder then shows what one of them picked up last, the task and not always the block that hangs.
@@ -72,53 +72,49 @@ public:
         }
     }
 
-    /// Waits until the tasks that a staged mail waits for are done. Bounded by the stop word. To skip it is the same answer for all blocks of
+    /// Waits until the tasks that a staged mail waits for are done, a lane for each of them. Bounded by the stop word. To skip it is the same answer for all blocks of
     /// the task: nobody waits for a task in a slot that had failures before it, and one that fails there later has another identity.
-    SLIPSTREAM_BOTH verdict await(const mail& letter)
+    SLIPSTREAM_BOTH verdict await(typename P::team& team, const mail& letter)
     {
-        awaited_task before[waits_max];
-        SLIPSTREAM_UNROLL
-        for (u32 i = 0; i < waits_max; ++i) {
-            if (i >= letter.waits()) continue;
-            for (u32 attempt = 0;; ++attempt) { // written before the mail, but perhaps seen after it
-                const auto& chunk = m_.mailboxes[worker_].waits[letter.tag % mailbox_depth][i];
-                before[i] = awaited_task::decode(P::load(edge::A4_mail, chunk, order::relaxed, scope::device));
-                if (before[i].tag == letter.tag) break;
-                if (stopped(attempt)) return verdict::leave;
-                P::pause(attempt);
+        const u32 waits = letter.waits();
+        typename P::template lane_array<awaited_task, 1> before; // a lane each
+        u32 left = low_bits(waits);
+        for (u32 attempt = 0; left != 0; ++attempt) { // written before the mail, but perhaps seen after it
+            if (attempt != 0) {
+                if (stopped(team, attempt - 1)) return verdict::leave;
+                P::pause(attempt - 1);
             }
+            left &= ~team.mask32([&](u32 k) {
+                if (!(left >> k & 1)) return false;
+                const auto& place = m_.mailboxes[worker_].waits[letter.tag % mailbox_depth][k];
+                const abi::chunk chunk = P::load(edge::A4_mail, place, order::relaxed, scope::device);
+                before.at(0, k) = awaited_task::decode(chunk);
+                return awaited_task::tag_in(chunk) == letter.tag;
+            });
         }
-        const bool alone = m_.n.lone_workers != 0 && letter.waits() == 1;
-        u32 left = (1u << letter.waits()) - 1;
-        u32 suspects = 0;
+        const bool alone = m_.n.lone_workers != 0 && waits == 1;
+        typename P::template lane_array<u32, 1> suspect;
+        team.each32([&](u32 k) { suspect.at(0, k) = 0; });
+        left = low_bits(waits);
         for (u32 attempt = 0;; ++attempt) {
-            finished_count counts[waits_max]{};
-            if (alone) {
-                counts[0].raw = load_finished(before[0].slot, order::acquire);
-            } else {
-                SLIPSTREAM_UNROLL
-                for (u32 i = 0; i < waits_max; ++i)
-                    if (left >> i & 1) counts[i].raw = load_finished(before[i].slot, order::relaxed);
-            }
-            SLIPSTREAM_UNROLL
-            for (u32 i = 0; i < waits_max; ++i)
-                if ((left >> i & 1) && counts[i].reached(before[i].target)) {
-                    left &= ~(1u << i);
-                    suspects |= static_cast<u32>(counts[i].has_failures()) << i;
-                }
+            left &= ~team.mask32([&](u32 k) {
+                if (!(left >> k & 1)) return false;
+                const finished_count count{load_finished(before.at(0, k).slot, alone)};
+                if (!count.reached(before.at(0, k).target)) return false;
+                suspect.at(0, k) = count.has_failures();
+                return true;
+            });
             if (left == 0) break;
-            if (stopped(attempt)) return verdict::leave;
+            if (stopped(team, attempt)) return verdict::leave;
             P::pause(attempt);
         }
         if (!alone) P::fence(edge::A12_finished_fence, order::acquire, scope::device);
-        bool failed = false;
-        SLIPSTREAM_UNROLL
-        for (u32 i = 0; i < waits_max; ++i)
-            if (suspects >> i & 1) {
-                const auto& failed_by = m_.records[before[i].slot].failed_by;
-                failed |= P::load(edge::P4_status, failed_by, order::relaxed, scope::device) == before[i].identity;
-            }
-        return failed ? verdict::skip : verdict::run;
+        const u32 failed = team.mask32([&](u32 k) {
+            if (k >= waits || suspect.at(0, k) == 0) return false;
+            const auto& failed_by = m_.records[before.at(0, k).slot].failed_by;
+            return P::load(edge::P4_status, failed_by, order::relaxed, scope::device) == before.at(0, k).identity;
+        });
+        return failed != 0 ? verdict::skip : verdict::run;
     }
 
     SLIPSTREAM_BOTH task_record<P>& record(const mail& letter) const { return m_.records[letter.slot()]; }
@@ -224,17 +220,17 @@ private:
 
     /// A worker that waits with a staged mail leaves for a park, too: the mail stays where it is, and the next launch's worker takes it
     /// up again. So a park waits for the mails a worker has whose turn has come, mailbox_depth of them at most, not for a whole chain.
-    SLIPSTREAM_BOTH bool stopped(u32 attempt)
+    SLIPSTREAM_BOTH bool stopped(typename P::team& team, u32 attempt)
     {
-        const stop_level level = look(attempt);
-        if (level == stop_level::park)
+        const auto level = static_cast<stop_level>(team.broadcast(static_cast<u32>(team.leader() ? look(attempt) : stop_level::none)));
+        if (level == stop_level::park && team.leader())
             P::store(edge::R5_done, m_.done[worker_], done_ | done_word::paused_bit, order::relaxed, scope::device);
         return level != stop_level::none;
     }
 
-    SLIPSTREAM_BOTH u64 load_finished(u32 slot, order o) const
+    SLIPSTREAM_BOTH u64 load_finished(u32 slot, bool acquires) const
     {
-        if (o == order::acquire) return P::load(edge::A12_finished, m_.records[slot].finished, order::acquire, scope::device);
+        if (acquires) return P::load(edge::A12_finished, m_.records[slot].finished, order::acquire, scope::device);
         return P::load(edge::A12_finished, m_.records[slot].finished, order::relaxed, scope::device);
     }
 

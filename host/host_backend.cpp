@@ -122,6 +122,7 @@ private:
     void work(u32 w)
     {
         device::worker_port<P> port(arguments_.memory, w, w);
+        P::team team;
         std::vector<std::max_align_t> shared(shared_bytes_ / sizeof(std::max_align_t) + 1);
         for (;;) {
             const device::mail letter = port.wait();
@@ -135,7 +136,7 @@ private:
             u32 failure = 0;
             device::flight_times times{};
             if (port.logs() && letter.waits() != 0) times.wait_ns = P::clock_ns();
-            const device::verdict decision = letter.waits() != 0 ? port.await(letter) : device::verdict::run;
+            const device::verdict decision = letter.waits() != 0 ? port.await(team, letter) : device::verdict::run;
             if (decision == device::verdict::leave) { // parked, or aborted
                 port.save();
                 break;

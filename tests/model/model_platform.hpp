@@ -204,7 +204,7 @@ struct model_platform {
         }
         // Plain: fibers change places at atomics and collectives only.
         static u32 add(u32& word, u32 value) { return std::exchange(word, word + value); }
-        static void set_bits(u32& word, u32 bits) { word |= bits; }
+        static u32 set_bits(u32& word, u32 bits) { return std::exchange(word, word | bits); }
         static void set_bits(cell<u32>& word, u32 bits) { word.set_bits(bits); }
         static u32 clear_bits(u32& word, u32 bits) { return std::exchange(word, word & ~bits); }
         static bool claim(u32& word, u32 value) { return join(word, value); }

@@ -194,6 +194,7 @@ public:
     void work(u32 worker)
     {
         device::worker_port<P> port(m, worker, 0);
+        typename P::team team;
         for (;;) {
             const device::mail letter = port.wait();
             if (letter.leaves()) {
@@ -205,7 +206,7 @@ public:
             const u32 blocks = P::get(record.blocks);
             check(number < tasks.size(), "the record holds the task's own words");
             if (letter.waits() != 0) {
-                const device::verdict decision = port.await(letter);
+                const device::verdict decision = port.await(team, letter);
                 if (decision == device::verdict::leave) {
                     port.save();
                     ++paused;

@@ -423,11 +423,55 @@ TEST_CASE("a full admitted queue holds admission back and loses nothing", "[devi
     CHECK(next == tasks);
 }
 
+TEST_CASE("the access index tells of handles and raw ranges together, not of tiles beside raw ranges", "[device][admission]")
+{
+    const auto by_handle = [](access_mode mode, u64 from, u64 bytes) { return hand_made_engine::registered(access_entry::range(mode, base + from, bytes)); };
+    const auto scans = [](const window_test& w) { return w.engine.s.batch_marks[1]; }; // of the batch before
+    {
+        window_test w;
+        CHECK(w.admit(0, {by_handle(access_mode::write, 0, 64)}) == 0);
+        CHECK(w.admit(1, {by_handle(access_mode::write, 64, 200)}) == 0);
+        CHECK(w.admit(2, {access_entry::range(access_mode::read, base + 60, 8)}) == 2); // both
+        CHECK(w.admit(3, {by_handle(access_mode::write, 0, 64)}) == 2);                 // its own, and the raw reader
+        CHECK(w.admit(4, {access_entry::range(access_mode::write, base, 64)}) == 2);    // covers the handle, not the reader
+        CHECK(w.admit(5, {by_handle(access_mode::read, 0, 64)}) == 1);                  // the raw writer, which superseded the handle's
+        CHECK(w.admit(6, {by_handle(access_mode::read, 264, 64)}) == 0);
+        CHECK(scans(w) == 0);
+    }
+    { // pieces of a buffer and the whole of it: nine cells of the pieces' grid
+        window_test w;
+        for (u32 k = 0; k < 8; ++k) CHECK(w.admit(k, {access_entry::range(access_mode::write, base + 64 * k, 64)}) == 0);
+        CHECK(w.admit(8, {by_handle(access_mode::read, 0, 512)}) == 8);
+        CHECK(scans(w) == 0);
+        CHECK(w.admit(9, {access_entry::range(access_mode::write, base + 64, 64)}) == 2);
+        CHECK(scans(w) == 0);
+    }
+    {
+        window_test w;
+        CHECK(w.admit(0, {hand_made_engine::registered(tile_of(access_mode::write, 0, 8, 3, 64))}) == 0);
+        CHECK(w.admit(1, {access_entry::range(access_mode::write, base + 64, 4)}) == 1);
+        CHECK(scans(w) == 1);
+    }
+}
+
+TEST_CASE("a write that covers more accesses than a batch supersedes leaves the others to the next one", "[device][admission]")
+{
+    constexpr u32 readers = device::covered_max + 44;
+    window_test w(512, 1024);
+    for (u32 k = 0; k < readers; ++k) CHECK(w.admit(k, {access_entry::range(access_mode::read, base + 8 * k, 8)}) == 0);
+    const std::vector<access_entry> all{access_entry::range(access_mode::write, base, 8 * readers)};
+    CHECK(w.admit(readers, all) == readers);
+    CHECK(w.admit(readers + 1, all) == 1 + 44);
+    CHECK(w.admit(readers + 2, all) == 1);
+    for (u32 k = 0; k < readers + 3; ++k) w.retire(k);
+    CHECK(w.remembers_nothing());
+}
+
 TEST_CASE("random tasks complete in any order, admission lagging or not: no conflict is missed, nobody waits for nothing, nobody is lost", "[device][admission]")
 {
-    // Of every kind; ranges of all lengths, and handles, which the access index finds; both, which it cannot.
-    enum kind { any, ranges, handles, ranges_and_handles, kinds };
-    for (u64 seed = 1; seed <= 48; ++seed) {
+    // Of every kind; ranges of all lengths, handles, and both, which the access index finds; tiles beside ranges, which it cannot.
+    enum kind { any, ranges, handles, ranges_and_tiles, ranges_and_handles, kinds };
+    for (u64 seed = 1; seed <= 72; ++seed) {
         const auto drawn = static_cast<kind>(seed / 15 % kinds); // with every lag and window
         std::mt19937_64 random(seed);
         const u32 window_slots = std::vector<u32>{32, 64, 96, 256, 1024}[seed % 5];
@@ -453,13 +497,15 @@ TEST_CASE("random tasks complete in any order, admission lagging or not: no conf
         const u64 space = 40 + below(400);
         const auto draw_entry = [&] {
             const auto mode = static_cast<access_mode>(1 + below(3));
-            // Handles, then ranges of one length in their memory, then both in one batch: the index keeps track of either while none of the other is live.
+            // Handles, then ranges of one length in their memory, then both in one batch.
             const u64 phase = next_id / 60 % 3;
-            if (drawn == handles || (drawn == ranges_and_handles && (phase == 0 || (phase == 2 && below(2) == 0)))) {
-                const u64 h = below(space / 4); // the even ones are tiles
-                return hand_made_engine::registered(h % 2 == 0 ? tile_of(mode, 64 * h, 8, 3, 64 * space) : access_entry::range(mode, base + 64 * h, 64));
+            const bool both = drawn == ranges_and_tiles || drawn == ranges_and_handles;
+            if (drawn == handles || (both && (phase == 0 || (phase == 2 && below(2) == 0)))) {
+                const u64 h = below(space / 4);
+                const bool tile = drawn != ranges_and_handles && h % 2 == 0;
+                return hand_made_engine::registered(tile ? tile_of(mode, 64 * h, 8, 3, 64 * space) : access_entry::range(mode, base + 64 * h, h % 3 == 0 ? 20 : 64));
             }
-            if (drawn == ranges_and_handles) return access_entry::range(mode, base + below(16 * space), 40 + below(24));
+            if (both) return access_entry::range(mode, base + below(16 * space), 40 + below(24));
             if (drawn == ranges) {
                 const u64 longest = std::vector<u64>{12, 64, 200, 5000, 300000}[below(5)];
                 return access_entry::range(mode, base + below(1000 * space), 1 + below(longest));

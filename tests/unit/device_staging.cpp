@@ -48,7 +48,7 @@ struct staging_test : scheduler_test {
     /// It must be skipped.
     void skip(u32 worker, const mail& letter)
     {
-        REQUIRE(ports[worker].await(letter) == verdict::skip);
+        REQUIRE(ports[worker].await(engine.team, letter) == verdict::skip);
         ports[worker].skip();
         ports[worker].answer(letter);
     }
@@ -56,7 +56,7 @@ struct staging_test : scheduler_test {
     void run(u32 worker, u32 slot, u32 waits = 0)
     {
         const mail letter = take(worker, slot, waits);
-        if (waits != 0) REQUIRE(ports[worker].await(letter) == verdict::run);
+        if (waits != 0) REQUIRE(ports[worker].await(engine.team, letter) == verdict::run);
         answer(worker, letter);
         settle();
     }
@@ -94,9 +94,9 @@ TEST_CASE("a chain is staged ahead: each task is mailed while the first one runs
     for (u32 slot = 0; slot < 5; ++slot) letters.push_back(t.take(slot, slot, slot == 0 ? 0 : 1));
     CHECK_FALSE(t.has_mail(5));
     for (u32 slot = 1; slot < 5; ++slot) {
-        for (u32 behind = slot; behind < 5; ++behind) CHECK(t.ports[behind].await(letters[behind]) == verdict::leave); // it waits
+        for (u32 behind = slot; behind < 5; ++behind) CHECK(t.ports[behind].await(t.engine.team, letters[behind]) == verdict::leave); // it waits
         t.answer(slot - 1, letters[slot - 1]);
-        REQUIRE(t.ports[slot].await(letters[slot]) == verdict::run); // no word of the scheduler's
+        REQUIRE(t.ports[slot].await(t.engine.team, letters[slot]) == verdict::run); // no word of the scheduler's
     }
     t.answer(4, letters[4]);
     t.settle();
@@ -116,26 +116,30 @@ TEST_CASE("nothing is staged when staging is off", "[device][staging]")
 
 TEST_CASE("a task that waits for more than waits_max others is not staged until it waits for fewer, nor are those linked after it", "[device][staging]")
 {
+    constexpr u32 most = device::waits_max, last = most + 1;
     staging_test t(16);
-    for (u32 slot = 0; slot < 4; ++slot) t.put(slot);
-    t.put_behind(4, {0, 1, 2, 3});
-    t.put_behind(5, {1});
+    std::vector<u32> all;
+    for (u32 slot = 0; slot <= most; ++slot) {
+        t.put(slot);
+        all.push_back(slot);
+    }
+    t.put_behind(last, all);
+    t.put_behind(last + 1, {1});
     t.settle();
-    CHECK_FALSE(t.staged(4));
-    CHECK_FALSE(t.staged(5));
+    CHECK_FALSE(t.staged(last));
+    CHECK_FALSE(t.staged(last + 1));
     t.run(0, 0);
-    CHECK(t.staged(4));
-    CHECK(t.staged(5));
-    const mail four = t.take(0, 4, 3);
-    t.run(1, 1);
-    t.run(2, 2);
-    CHECK(t.ports[0].await(four) == verdict::leave); // two of three
-    t.run(3, 3);
-    REQUIRE(t.ports[0].await(four) == verdict::run);
-    t.answer(0, four);
+    CHECK(t.staged(last));
+    CHECK(t.staged(last + 1));
+    const mail letter = t.take(0, last, most);
+    for (u32 slot = 1; slot < most; ++slot) t.run(slot, slot);
+    CHECK(t.ports[0].await(t.engine.team, letter) == verdict::leave); // all but one
+    t.run(most, most);
+    REQUIRE(t.ports[0].await(t.engine.team, letter) == verdict::run);
+    t.answer(0, letter);
     t.settle();
-    t.run(4, 5, 1);
-    CHECK(t.take_retired() == 6);
+    t.run(last, last + 1, 1);
+    CHECK(t.take_retired() == last + 2);
     t.check_empty();
 }
 
@@ -149,9 +153,9 @@ TEST_CASE("a predecessor that is complete when its successor is looked at is not
     t.run(0, 0);
     CHECK(t.staged(3));
     const mail letter = t.take(0, 3, 1); // for slot 1 only
-    CHECK(t.ports[0].await(letter) == verdict::leave);
+    CHECK(t.ports[0].await(t.engine.team, letter) == verdict::leave);
     t.run(1, 1);
-    CHECK(t.ports[0].await(letter) == verdict::run);
+    CHECK(t.ports[0].await(t.engine.team, letter) == verdict::run);
     t.answer(0, letter);
     t.settle();
     t.run(2, 2);
@@ -231,11 +235,11 @@ TEST_CASE("finished counts and targets pass 2^31 and 2^32 together", "[device][s
                 for (u32 b = 0; b < blocks; ++b) first.push_back(t.take(b, 0, 0));
                 for (u32 b = 0; b < blocks; ++b) second.push_back(t.take(blocks + b, 1, 1));
                 for (u32 b = 0; b < blocks; ++b) {
-                    for (u32 k = 0; k < blocks; ++k) REQUIRE(t.ports[blocks + k].await(second[k]) == verdict::leave);
+                    for (u32 k = 0; k < blocks; ++k) REQUIRE(t.ports[blocks + k].await(t.engine.team, second[k]) == verdict::leave);
                     t.answer(b, first[b]);
                 }
                 for (u32 b = 0; b < blocks; ++b) {
-                    REQUIRE(t.ports[blocks + b].await(second[b]) == verdict::run);
+                    REQUIRE(t.ports[blocks + b].await(t.engine.team, second[b]) == verdict::run);
                     t.answer(blocks + b, second[b]);
                 }
                 t.settle();
@@ -258,7 +262,7 @@ TEST_CASE("a task reported complete before its predecessor: its slot may come ag
     t.answer(0, first);
     const u32 answered = t.engine.m.done[0].raw;
     t.engine.m.done[0].raw = unseen;
-    REQUIRE(t.ports[1].await(second) == verdict::run);
+    REQUIRE(t.ports[1].await(t.engine.team, second) == verdict::run);
     t.answer(1, second);
     t.settle();
     CHECK(t.take_retired() == 1);
@@ -299,10 +303,10 @@ TEST_CASE("a chain reported complete from its end is completed from its beginnin
         t.engine.m.done[w].raw = answered[w];
         t.settle();
         CHECK(t.take_retired() == 1);
-        CHECK(t.is(t.engine.s.early, 2) == (w != 0));
+        for (u32 slot = 1; slot < 3; ++slot) CHECK(t.is(t.engine.s.early, slot) == (slot == w)); // what it waits for is known when the one before it is
         CHECK(t.linker->empty() == false);
     }
-    t.run(0, 3);
+    t.run(2, 3); // it was mailed as soon as the one before it was known to be complete
     CHECK(t.take_retired() == 1);
     t.check_empty();
 }
@@ -361,7 +365,7 @@ TEST_CASE("all blocks of a task behind a failing block are skipped, whenever the
         const mail first[] = {t.take(0, 0, 0), t.take(1, 0, 0)}, second[] = {t.take(2, 1, 1), t.take(3, 1, 1)};
         t.answer(failing, first[failing], 7);
         t.settle();
-        CHECK(t.ports[2].await(second[0]) == verdict::leave);
+        CHECK(t.ports[2].await(t.engine.team, second[0]) == verdict::leave);
         t.answer(1 - failing, first[1 - failing]);
         t.skip(2, second[0]);
         t.settle(); // one of two blocks: it has not gone back
@@ -513,7 +517,7 @@ TEST_CASE("a later failure in a slot is not taken for the one that was waited fo
     t.answer(0, t.take(0, 0, 0), 9);
     t.settle();
     CHECK(t.finished_of(0).has_failures());
-    CHECK(t.ports[1].await(waiting) == verdict::run);
+    CHECK(t.ports[1].await(t.engine.team, waiting) == verdict::run);
     t.answer(1, waiting);
     t.settle();
     t.check_empty();
@@ -638,14 +642,14 @@ TEST_CASE("a park does not wait for staged mails: their workers leave, and take 
         const mail first = t.take(0, 0, 0), second = t.take(1, 1, 1);
         t.stop(device::stop_level::park);
         t.scheduler->stop_dispatch();
-        CHECK(t.ports[1].await(second) == verdict::leave);
+        CHECK(t.ports[1].await(t.engine.team, second) == verdict::leave);
         CHECK((t.engine.m.done[1].raw & done_word::paused_bit) != 0);
         t.settle();
         CHECK_FALSE(t.scheduler->workers_idle(t.engine.team)); // a body runs
         t.answer(0, first);
         const mail third = t.take(0, 2, 1);
         CHECK_FALSE(t.scheduler->workers_idle(t.engine.team)); // its answer was not taken
-        CHECK(t.ports[0].await(third) == verdict::leave);
+        CHECK(t.ports[0].await(t.engine.team, third) == verdict::leave);
         t.settle();
         CHECK(t.scheduler->workers_idle(t.engine.team));
         CHECK(t.take_retired() == 1);
@@ -660,8 +664,8 @@ TEST_CASE("a park does not wait for staged mails: their workers leave, and take 
         t.settle();
         const mail again = t.take(1, 1, 1);
         CHECK(again.tag == second.tag);
-        CHECK(t.ports[0].await(t.take(0, 2, 1)) == verdict::leave);
-        REQUIRE(t.ports[1].await(again) == verdict::run);
+        CHECK(t.ports[0].await(t.engine.team, t.take(0, 2, 1)) == verdict::leave);
+        REQUIRE(t.ports[1].await(t.engine.team, again) == verdict::run);
         t.answer(1, again);
         t.settle();
         t.run(0, 2, 1);
@@ -685,7 +689,7 @@ TEST_CASE("a park with one worker that waits and one that is idle: one leaves by
     const mail first = t.take(0, 0, 0), second = t.take(1, 1, 1);
     t.stop(device::stop_level::park);
     t.scheduler->stop_dispatch();
-    CHECK(t.ports[1].await(second) == verdict::leave);
+    CHECK(t.ports[1].await(t.engine.team, second) == verdict::leave);
     t.answer(0, first);
     t.settle();
     REQUIRE(t.scheduler->workers_idle(t.engine.team));
