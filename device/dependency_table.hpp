@@ -84,19 +84,18 @@ public:
     template <class Soon>
     SLIPSTREAM_BOTH u32 may_stage(u32 slot, Soon soon) const
     {
-        const predecessor_list& list = s_.waits_for[slot];
+        const predecessor_list list = s_.waits_for[slot];
         bool good = (pending(slot) <= waits_max) & list.complete();
         u32 places = 0;
-        const auto look = [&](u32 i, bool filled) {
-            const u32 p = list.slots[i];
+        const auto look = [&](u32 i, u32 p, bool filled) {
             const bool there = filled & waits_on(slot, p);
             good &= (!there) | is(s_.handed, p) | (soon(p) & !is(s_.tainted, p));
             places |= static_cast<u32>(there) << i;
         };
         SLIPSTREAM_UNROLL
-        for (u32 i = 0; i < looks_together; ++i) look(i, i < list.number); // an empty place's slot is looked at, not used
+        for (u32 i = 0; i < waits_near_max; ++i) look(i, list.slots[i], i < list.number); // an empty place's slot is looked at, not used
         SLIPSTREAM_ONE_COPY
-        for (u32 i = looks_together; i < list.number && good; ++i) look(i, true);
+        for (u32 i = waits_near_max; i < list.number && good; ++i) look(i, s_.predecessor(slot, i), true);
         return good ? places : 0;
     }
 
@@ -105,9 +104,7 @@ public:
     {
         if (pending(slot) > waits_max || s_.waits_for[slot].complete()) return;
         constexpr u32 words = 4;
-        predecessor_list& list = s_.waits_for[slot];
-        team.sync();
-        if (team.leader()) list.number = 0;
+        u32 count = 0;
         SLIPSTREAM_ONE_COPY
         for (u32 g = 0; g < m_.n.groups(); g += words) {
             u32 mine[words];
@@ -118,8 +115,9 @@ public:
             if (!team.leader()) continue;
             SLIPSTREAM_UNROLL
             for (u32 n = 0; n < words; ++n)
-                for (; mine[n] != 0; mine[n] &= mine[n] - 1) list.add(32 * (g + n) + lowest_bit(mine[n]));
+                for (; mine[n] != 0; mine[n] &= mine[n] - 1) s_.set_predecessor(slot, count++, 32 * (g + n) + lowest_bit(mine[n])); // waits_max at most
         }
+        if (team.leader()) s_.waits_for[slot].number = static_cast<u16>(count);
         team.sync();
     }
 
@@ -135,12 +133,11 @@ public:
         team.each32([&](u32 k) {
             if (!(tasks >> k & 1)) return;
             const u32 slot = slot_of(k);
-            const predecessor_list& list = s_.waits_for[slot];
             const u32 places = places_of(k);
             u32 waits = 0;
             SLIPSTREAM_ONE_COPY
             for (u32 left = places; left != 0; left &= left - 1) {
-                const u32 p = list.slots[lowest_bit(left)];
+                const u32 p = s_.predecessor(slot, lowest_bit(left));
                 s_.set_awaited(slot, waits++, {p, s_.targets[p], s_.identities[p]});
             }
             staged(k, waits);
@@ -267,7 +264,6 @@ private:
     {
         const u32 groups = m_.n.groups();
         const u32 number = s_.pending[slot] >> 16;
-        predecessor_list& list = s_.waits_for[slot];
         u32 words = words_where(0, [&](u32 w) { return still_there(P::get(row[w]), w); });
         u32 count = 0;
         u32 g = 0;
@@ -285,10 +281,10 @@ private:
             if (comes_after(p, number)) continue;
             team.set_bits(s_.awaited[g], 1u << p % 32);
             team.set_bits(s_.successors_near[p * groups + slot / 32], 1u << slot % 32);
-            if (count < waits_max) list.slots[count] = static_cast<u16>(p);
+            if (count < waits_max) s_.set_predecessor(slot, count, p);
             ++count;
         }
-        list.number = static_cast<u16>(count);
+        s_.waits_for[slot].number = static_cast<u16>(count);
         return count;
     }
 
@@ -297,7 +293,6 @@ private:
     SLIPSTREAM_BOTH u32 find_together(team_type& team, u32 slot, const Row* row) const
     {
         const u32 groups = m_.n.groups();
-        predecessor_list& list = s_.waits_for[slot];
         u32 count = 0;
         SLIPSTREAM_ONE_COPY
         for (u32 first = 0; first < groups; first += 32) {
@@ -324,12 +319,12 @@ private:
                     u32 at = count;
                     SLIPSTREAM_ONE_COPY
                     for (u32 bits = word; bits != 0; bits &= bits - 1)
-                        list.slots[at++] = static_cast<u16>(32 * (first + lowest_bit(words)) + lowest_bit(bits));
+                        s_.set_predecessor(slot, at++, 32 * (first + lowest_bit(words)) + lowest_bit(bits));
                 }
                 count += popcount(word);
             }
         }
-        if (team.leader()) list.number = static_cast<u16>(count);
+        if (team.leader()) s_.waits_for[slot].number = static_cast<u16>(count);
         team.sync();
         return count;
     }
@@ -454,7 +449,6 @@ private:
     }
 
     static constexpr u32 pending_mask = 0xffff; ///< of `pending`; the upper half holds the link number
-    static constexpr u32 looks_together = 3;
     static constexpr u32 few = 3;        ///< tasks that are not worth a lane each
     static_assert(successors_near_max <= 32 * 32);
     static constexpr u32 narrow_max = 12; ///< successors that a lane wakes by itself

@@ -57,7 +57,7 @@ inline constexpr u32 staged_rings = 4; ///< rings fetched in one go
 inline constexpr u32 glance_slots = 2; ///< of each ring, while none is known to hold more
 inline constexpr u32 ahead_slots_max = 32; ///< of the busy ring: what a bus round trip must bring for 25 M tasks/s
 inline constexpr u32 batch_messages = 32; ///< plain messages given places together
-inline constexpr u32 waits_near_max = 3;  ///< of these in fast memory
+inline constexpr u32 waits_near_max = 3;  ///< of them in fast memory
 inline constexpr u32 waits_max = 9;       ///< tasks that a staged one may wait for: a fan-in of eight, and who wrote before it
 inline constexpr u32 admitted_max = 64; ///< tasks between admission and linker
 inline constexpr u32 batch_max = 32;    ///< tasks, and pool blocks, that admission takes at once
@@ -420,17 +420,12 @@ struct ready_entry {
 };
 static_assert(window_slots_max <= 1u << 12 && waits_max < 16);
 
-/// The predecessors of a task when it was linked, while they are few.
+/// The predecessors of a task when it was linked, while they are few: their number, and the first ones. See control_state::predecessor.
 struct predecessor_list {
-    u16 number; ///< of them, which may be more than there is room for
-    u16 slots[waits_max];
+    u16 number; ///< which may be more than there is room for
+    u16 slots[waits_near_max];
 
     SLIPSTREAM_BOTH bool complete() const { return number <= waits_max; }
-    SLIPSTREAM_BOTH void add(u32 slot)
-    {
-        if (number < waits_max) slots[number] = static_cast<u16>(slot);
-        ++number;
-    }
 };
 static_assert(window_slots_max <= 0xffff);
 
@@ -547,6 +542,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(early, u32, near, s.groups())      /* a bit a slot: reported complete before one that it waits for */             \
     X(tainted, u32, near, s.groups())    /* a bit a slot: its finished_count has failures */                            \
     X(waits_for, predecessor_list, near, s.window) /* of the task that was linked last */                               \
+    X(waits_for_more, u16, far, s.window * (waits_max - waits_near_max)) /* the slots that it has no room for */        \
     X(order_at, u32, near, s.window)     /* its place in link_order, or one that never comes */                         \
     X(link_order, u32, near, s.queue_slots()) /* ready_entry words of the last tasks linked that wait; see linker */    \
     X(targets, u32, near, s.window)      /* what the slot's finished_count comes to with the task that was handed over last */ \
@@ -654,6 +650,17 @@ struct control_state {
         else successors_far[i] = bits;
     }
 
+    /// The slot of predecessor i < waits_max of the task in `slot`.
+    SLIPSTREAM_BOTH u32 predecessor(u32 slot, u32 i) const
+    {
+        if (i < waits_near_max) return waits_for[slot].slots[i];
+        return waits_for_more[slot * (waits_max - waits_near_max) + i - waits_near_max];
+    }
+    SLIPSTREAM_BOTH void set_predecessor(u32 slot, u32 i, u32 predecessor) const
+    {
+        if (i < waits_near_max) waits_for[slot].slots[i] = static_cast<u16>(predecessor);
+        else waits_for_more[slot * (waits_max - waits_near_max) + i - waits_near_max] = static_cast<u16>(predecessor);
+    }
     /// Task number i of those that the staged task in `slot` waits for.
     SLIPSTREAM_BOTH awaited_task awaited_by(u32 slot, u32 i) const
     {
