@@ -4,7 +4,7 @@
 // LAYOUT
 //   pinned (host and device)   rings[rings][ring_slots] of 64 B · host_page · ring_page[rings] · complete bits[rings][2048]
 //                              · recorder[workers] of 16 B · handle table · flight log · stream join words · bus and pick counts
-//   device                     records[window] of 384 B · mailboxes[workers] of 128 B · done[workers] of 4 B
+//   device                     records[window] of 384 B · mailboxes[workers] of 384 B · done[workers] of 4 B
 //                              · handle cache · stop word · notifier's mirror
 //   fast (shared memory of the control block, spilled to device memory at park)   control_state: queues, window, scheduler
 // OWNERS  (single writer -> readers, scope)
@@ -27,13 +27,14 @@
 // EDGES   see device/edge.hpp; each operation names its own.
 //
 // Fast-memory budget, by control_state::measure (4 rings, 131 workers, 5 task types): G = W/32 groups; successors 4 W G, pool
-// books 12 a block of four accesses, what staged tasks wait for 60 W, access index 128 W (at most 32 K; half, quarter or none of it where the rest needs the
-// room), admission's batch 9 K and its rows of predecessors 8 W, ring slots in hand 4.6 K, bus counts 88, the rest about 84 W.
-// Accesses: 72 a block, with where the index has them, as many blocks as find room in the 225 K of an SM; the others lie in device memory (sizes::pool_near_blocks).
+// books 12 a block of four accesses, what staged tasks wait for 60 W (and 84 W in device memory), access index 128 W (at most 32 K; half, quarter or none of it where the rest needs the
+// room), admission's batch 11 K and its rows of predecessors 8 W, ring slots in hand 4.6 K, bus counts 88, the rest about 84 W.
+// Accesses: 72 a block, with where the index has them; the others lie in device memory (sizes::pool_near_blocks). What the control block takes of the
+// 256 K of its SM, every worker lacks as L1: beyond 160 K two blocks a window slot, as far as the 225 K that there are go.
 //   W                 32      64      256     512     1024
-//   near, bytes       139 K   151 K   224 K   224 K   224 K and its successors in device memory (128 K), a quarter of the index
+//   near, bytes       140 K   152 K   159 K   224 K   224 K and its successors in device memory (128 K), a quarter of the index
 //   pool blocks       1336    1368    1560    1816    2328
-//   of these near     all     all     1512    560     144
+//   of these near     all     all     560     536     120
 #pragma once
 #include "device/queue.hpp"
 #include <slipstream/abi/access_entry.hpp>
@@ -412,7 +413,7 @@ struct ready_entry {
     SLIPSTREAM_BOTH static ready_entry make(u32 slot, u32 number, u32 waits = 0) { return {slot | waits << 12 | number << 16}; }
     static constexpr u32 slot_mask = 0xfff;
     SLIPSTREAM_BOTH u32 slot() const { return word & slot_mask; }
-    SLIPSTREAM_BOTH u32 waits() const { return word >> 12 & 0xf; } ///< of control_state::waits
+    SLIPSTREAM_BOTH u32 waits() const { return word >> 12 & 0xf; } ///< see control_state::awaited_by
     SLIPSTREAM_BOTH u32 number() const { return word >> 16; }
     /// Was it linked after `count` tasks were? May be true of one that was linked very long before. The other way round it never errs
     /// while `count` is recent: between two fences of a launch no more than a window of tasks can be linked, far fewer than 2^15.

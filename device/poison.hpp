@@ -2,11 +2,13 @@
 //
 // A task that fails, and one that is cancelled, poisons what it writes. A task that reads poison, or that names a failed or
 // cancelled task by `after`, is cancelled: it waits for its predecessors like any other, then completes with an empty body. A
-// pure write that succeeds heals the bytes it covers. Every poison carries its root cause: the number of the failure that it
+// pure write that succeeds behind the failure heals the bytes it covers. Every poison carries its root cause: the number of the failure that it
 // goes back to. A whole-memory task reads and writes everything.
 //
 // WHEN  judged once, when all predecessors are retired and nothing is mailed: whoever could change the answer either is a
-//       predecessor (done, its poison entered before its successors were woken) or waits for the task. Failure numbers are given
+//       predecessor (done, its poison entered before its successors were woken) or waits for the task. (A predecessor's predecessor may be done and not
+//       yet seen; had it failed, the predecessor would have been skipped.) Only who was judged heals: who was mailed before there was poison
+//       comes before the task that failed, if they meet, and may be seen to be complete after it. Failure numbers are given
 //       in the order in which the notifier is told, so that the host finds record n at place n.
 // BOUND poison_entries_max ranges and failed_runs_max runs of failed tasks; one more, and everything is poisoned: every task that
 //       reads or has an `after` is cancelled until a clear_failure task gets its turn.
@@ -157,7 +159,7 @@ struct poison_tables {
                 const u32 slot = batch[first + k];
                 if (bad >> k & 1)
                     enter(team, slot);
-                else if (state[poison_entry_count] != 0 && !flagged(slot, abi::flag_whole_memory))
+                else if (state[poison_entry_count] != 0 && judged[slot] == P::get(task_id[slot]) + 1 && !flagged(slot, abi::flag_whole_memory))
                     for_each_entry(slot, [&](const abi::access_entry& e) {
                         if (e.is_memory() && e.mode() == abi::access_mode::write) heal(team, e);
                     });

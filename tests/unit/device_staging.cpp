@@ -355,6 +355,42 @@ TEST_CASE("a skipped task goes back, is mailed again when its predecessor is com
         }
 }
 
+TEST_CASE("a task that succeeded before the one that failed heals nothing, though it is seen to be complete with it or after it", "[device][staging]")
+{
+    for (const bool together : {true, false}) {
+        INFO("together " << together);
+        staging_test t(3);
+        t.put(2); // keeps worker 0 busy: the task that will fail comes to a worker before that of its predecessor
+        t.settle();
+        t.put(0, 1, {byte(0x1000, access_mode::write)});
+        t.settle();
+        t.run(0, 2);
+        t.put_behind(1, {0}, 1, {byte(0x1000, access_mode::read_write)});
+        t.settle();
+        t.put_behind(3, {1}, 1, {byte(0x1000, access_mode::read)});
+        const mail first = t.take(1, 0, 0), second = t.take(0, 1, 1);
+        const u32 unseen = t.engine.m.done[1].raw;
+        t.answer(1, first);
+        const u32 answered = t.engine.m.done[1].raw;
+        REQUIRE(t.ports[0].await(t.engine.team, second) == verdict::run);
+        t.answer(0, second, 55);
+        if (!together) {
+            t.engine.m.done[1].raw = unseen;
+            t.settle();
+            t.engine.m.done[1].raw = answered;
+        }
+        t.settle();
+        CHECK(t.engine.s.poison_outcomes[3].failure != 0); // cancelled
+        CHECK(t.engine.s.poison_state[device::poison_entry_count] == 1);
+        t.put(4, 1, {byte(0x1000, access_mode::write)}); // behind the failure
+        t.settle();
+        t.run(0, 4);
+        CHECK(t.engine.s.poison_state[device::poison_entry_count] == 0);
+        CHECK(t.take_retired() == 5);
+        t.check_empty();
+    }
+}
+
 TEST_CASE("all blocks of a task behind a failing block are skipped, whenever they look", "[device][staging]")
 {
     for (const u32 failing : {0u, 1u}) {
