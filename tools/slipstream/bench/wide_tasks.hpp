@@ -86,7 +86,8 @@ struct wide_copy_task {
     }
 };
 
-/// The sum of a share, plus number; over the block by CUB's reduction on the GPU.
+/// The sum of a share, plus number; over the block, on the GPU, by CUB's block reduction where it is launched, by CUB's warp reductions where blocks lie side
+/// by side on a worker: the next block's loads then come while this one's sum is made.
 struct wide_reduction_task {
     static constexpr const char* name = "wide_reduction";
     static constexpr wide_kind kind = wide_kind::reduction;
