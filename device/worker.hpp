@@ -8,8 +8,8 @@
 // COST per mail: polls of one L2 line (lone workers: acquire loads and no fence; others: relaxed and one acquire fence, which
 // empties the L1 they share), one recorder store to pinned memory, one release fence, one addition (not waited for) and one
 // store. No atomic that is waited for unless the task has more blocks than there are workers.
-// A staged mail, moreover: polls of the finished counts it waits for, all of one poll in flight together (of a single one, a lone
-// worker: acquire loads), and one acquire fence. The record is read meanwhile.
+// A staged mail, moreover: a read of what it waits for, behind the mail (1 RT, all chunks together), polls of those finished counts, all of one
+// poll in flight together (of a single one, a lone worker: acquire loads), and one acquire fence. The record is read meanwhile.
 //
 // OWNERS  worker w alone writes done[w] (once it has left for a park, the scheduler) recorder[w] and picks[w]; it alone reads mailbox[w].
 // EDGES   A4 (mail, relaxed poll) + A4_mail_fence (acquire, device): the record, and all writes of the predecessors

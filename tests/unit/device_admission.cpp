@@ -426,7 +426,7 @@ TEST_CASE("a full admitted queue holds admission back and loses nothing", "[devi
 TEST_CASE("the access index tells of handles and raw ranges together, not of tiles beside raw ranges", "[device][admission]")
 {
     const auto by_handle = [](access_mode mode, u64 from, u64 bytes) { return hand_made_engine::registered(access_entry::range(mode, base + from, bytes)); };
-    const auto scans = [](const window_test& w) { return w.engine.s.batch_marks[1]; }; // of the batch before
+    const auto scans = [](const window_test& w) { return w.engine.s.batch_marks[1]; }; // access_batch's scans_due, of the batch before: what was compared with everything
     {
         window_test w;
         CHECK(w.admit(0, {by_handle(access_mode::write, 0, 64)}) == 0);
