@@ -225,14 +225,13 @@ private:
 
 /// Before the roles start, by one lane: everybody is running again.
 template <class P>
-SLIPSTREAM_BOTH void reset_phases(const engine_memory<P>& m, const control_state<P>& s)
+SLIPSTREAM_BOTH void reset_phases(const control_state<P>& s)
 {
     P::store(edge::P5_self, *s.request, static_cast<u32>(command::run), order::relaxed, scope::block);
     P::store(edge::P5_self, *s.ingest_phase, static_cast<u32>(feed_phase::running), order::relaxed, scope::block);
     P::store(edge::P5_self, *s.admission_phase, static_cast<u32>(feed_phase::running), order::relaxed, scope::block);
     P::store(edge::P5_self, *s.link_phase, static_cast<u32>(feed_phase::running), order::relaxed, scope::block);
     P::store(edge::P5_self, *s.schedule_phase, static_cast<u32>(schedule_phase::running), order::relaxed, scope::block);
-    P::store(edge::P1_stop, *m.stop, static_cast<u32>(stop_level::none), order::relaxed, scope::device);
 }
 
 /// All slots and pool blocks are free; called once, before the first launch, on zeroed memory.

@@ -122,7 +122,7 @@ public:
     }
 
     /// Hands over tasks that wait, slot_of(k) for each bit of `tasks`, each of which may_stage behind those before it, with places_of(k):
-    /// staged(k, number of tasks that it waits for) is called by lanes.
+    /// staged(k, number of tasks that it waits for) is called by lanes. Of these the one that was linked last is number 0 (control_state::awaited_by).
     template <class SlotOf, class PlacesOf, class Staged>
     SLIPSTREAM_BOTH void stage(team_type& team, u32 tasks, SlotOf slot_of, PlacesOf places_of, Staged staged)
     {
@@ -135,12 +135,21 @@ public:
             const u32 slot = slot_of(k);
             const u32 places = places_of(k);
             u32 waits = 0;
+            u32 last = s_.predecessor(slot, lowest_bit(places)); // the one that was linked last comes first
             SLIPSTREAM_ONE_COPY
-            for (u32 left = places; left != 0; left &= left - 1) {
-                const u32 p = s_.predecessor(slot, lowest_bit(left));
-                s_.set_awaited(slot, waits++, {p, s_.targets[p], s_.identities[p]});
+            for (u32 left = places & (places - 1); left != 0; left &= left - 1) {
+                u32 p = s_.predecessor(slot, lowest_bit(left));
+                if (linked_before(last, p)) {
+                    const u32 other = last;
+                    last = p;
+                    p = other;
+                }
+                s_.set_awaited(slot, ++waits, {p, s_.targets[p], s_.identities[p]});
             }
-            staged(k, waits);
+            s_.set_awaited(slot, 0, {last, s_.targets[last], s_.identities[last]});
+            if (has_one_successor(last)) team.set_bits(s_.sole[slot / 32], 1u << slot % 32);
+            else team.clear_bits(s_.sole[slot / 32], 1u << slot % 32);
+            staged(k, waits + 1);
         });
         team.sync();
     }
@@ -233,6 +242,24 @@ private:
     SLIPSTREAM_BOTH bool waits_on(u32 slot, u32 predecessor) const
     {
         return (s_.successor_word(predecessor * m_.n.groups() + slot / 32) >> slot % 32 & 1) != 0;
+    }
+
+    /// By a lane, of one that has some. Where the rows lie in device memory it is not worth looking.
+    SLIPSTREAM_BOTH bool has_one_successor(u32 slot) const
+    {
+        const u32 groups = m_.n.groups();
+        if (!m_.n.successors_near()) return false;
+        u32 count = 0;
+        SLIPSTREAM_ONE_COPY
+        for (u32 g = 0; g < groups && count < 2; g += 4) {
+            SLIPSTREAM_UNROLL
+            for (u32 n = g; n < g + 4; ++n) count += n < groups ? popcount(s_.successors_near[slot * groups + n]) : 0;
+        }
+        return count == 1;
+    }
+    SLIPSTREAM_BOTH bool linked_before(u32 slot, u32 other) const
+    {
+        return static_cast<std::int16_t>((s_.pending[other] >> 16) - (s_.pending[slot] >> 16)) > 0;
     }
 
     /// Of the predecessors in word g of a row, those that are not complete. A row may name a complete task whose slot comes again, behind

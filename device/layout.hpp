@@ -4,7 +4,7 @@
 // LAYOUT
 //   pinned (host and device)   rings[rings][ring_slots] of 64 B · host_page · ring_page[rings] · complete bits[rings][2048]
 //                              · recorder[workers] of 16 B · handle table · flight log · stream join words · bus and pick counts
-//   device                     records[window] of 384 B · mailboxes[workers] of 384 B · done[workers] of 4 B
+//   device                     records[window] of 384 B · mailboxes[workers] of 1408 B · done[workers] of 4 B
 //                              · handle cache · stop word · notifier's mirror
 //   fast (shared memory of the control block, spilled to device memory at park)   control_state: queues, window, scheduler
 // OWNERS  (single writer -> readers, scope)
@@ -15,7 +15,7 @@
 //   stream_joins          a stream's callback -> ingest, system
 //   bus[k]                the role that counts it, once, when it ends -> host, after the kernel   picks[w]   worker w, likewise
 //   record (args)         ingest and admission -> worker, device   record.next_block   ingest resets; workers draw
-//   record.status         worker -> scheduler, device          mailbox[w]          scheduler -> worker w, device
+//   record.status         worker -> scheduler, device          mailbox[w]          scheduler -> worker w, device (its last words: worker w, for its next launch)
 //   record.finished       workers add -> workers that wait, device; the linker resets it when nobody can be waiting
 //   record.failed_by      a worker -> workers that wait, device; likewise
 //   done[w]               worker w -> scheduler, device        stop                notifier -> workers, device
@@ -27,14 +27,14 @@
 // EDGES   see device/edge.hpp; each operation names its own.
 //
 // Fast-memory budget, by control_state::measure (4 rings, 131 workers, 5 task types): G = W/32 groups; successors 4 W G, pool
-// books 12 a block of four accesses, what staged tasks wait for 60 W (and 84 W in device memory), access index 128 W (at most 32 K; half, quarter or none of it where the rest needs the
+// books 12 a block of four accesses, what staged tasks wait for 62 W (and 84 W in device memory), the last mails of each worker 2.5 K, access index 128 W (at most 32 K; half, quarter or none of it where the rest needs the
 // room), admission's batch 11 K and its rows of predecessors 8 W, ring slots in hand 4.6 K, bus counts 88, the rest about 84 W.
 // Accesses: 72 a block, with where the index has them; the others lie in device memory (sizes::pool_near_blocks). What the control block takes of the
 // 256 K of its SM, every worker lacks as L1: beyond 160 K two blocks a window slot, as far as the 225 K that there are go.
 //   W                 32      64      256     512     1024
-//   near, bytes       140 K   152 K   159 K   224 K   224 K and its successors in device memory (128 K), a quarter of the index
+//   near, bytes       143 K   155 K   159 K   224 K   224 K and its successors in device memory (128 K), an eighth of the index
 //   pool blocks       1336    1368    1560    1816    2328
-//   of these near     all     all     560     536     120
+//   of these near     all     all     520     480     104
 #pragma once
 #include "device/queue.hpp"
 #include <slipstream/abi/access_entry.hpp>
@@ -52,7 +52,6 @@ inline constexpr u32 index_places = 7;  ///< accesses that a bucket of the acces
 inline constexpr u32 index_classes = 66; ///< see access_index
 inline constexpr u32 rings_max = 16;
 inline constexpr u32 cuda_workers_per_sm_step = 160; ///< the kernel for n workers an SM has room for n times as many
-inline constexpr u32 mailbox_depth = 2;
 inline constexpr u32 staged_slots = abi::message_plain_slots; ///< of each ring fetched at a time, at most: one chunk a lane of a warp
 inline constexpr u32 staged_rings = 4; ///< rings fetched in one go
 inline constexpr u32 glance_slots = 2; ///< of each ring, while none is known to hold more
@@ -183,11 +182,13 @@ struct alignas(16) awaited_task {
     SLIPSTREAM_BOTH static u32 tag_in(const abi::chunk& c) { return c.w[3]; }
 };
 
-/// A worker's private inbox: single producer, the mails in one line. Behind them lies what a staged task waits for.
+/// A worker's private mailbox: single producer, the mails in one line. Behind them lies what a staged task waits for.
 template <class P>
 struct alignas(abi::line_bytes) mailbox {
-    typename P::chunk_word mail[mailbox_depth];
-    typename P::chunk_word waits[mailbox_depth][waits_max];
+    typename P::chunk_word mail[P::mailbox_depth];
+    typename P::chunk_word waits[P::mailbox_depth][waits_max];
+    typename P::template cell<u32> answered; ///< mails ever answered; the worker keeps it here between launches, as the next one
+    typename P::template cell<u32> stumbles; ///< a bit for each of the last mails, the last one lowest: it failed or was skipped
 };
 
 inline constexpr u32 retired_look = 1u << 31; ///< in the retired queue, beside a slot: it has an outcome to look at
@@ -217,6 +218,7 @@ struct sizes {
     u32 log_capacity; ///< flight-log entries a worker can keep
     u32 sample_capacity; ///< control samples ingest can keep
     u32 staging;      ///< 1: tasks may be mailed before those that they wait for are complete
+    u32 chaining;     ///< 1: to the same worker, behind them
     u32 lone_workers; ///< 1: a worker has its SM to itself and may poll with acquire loads (they empty the SM's L1)
 
     SLIPSTREAM_BOTH u32 groups() const { return window / 32; }
@@ -542,6 +544,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(staged, u32, near, s.groups())     /* a bit a slot: of these, those that wait */                                  \
     X(early, u32, near, s.groups())      /* a bit a slot: reported complete before one that it waits for */             \
     X(tainted, u32, near, s.groups())    /* a bit a slot: its finished_count has failures */                            \
+    X(sole, u32, near, s.groups())       /* a bit a slot: handed over staged, when nobody else waited for the last of those that it waits for */ \
     X(waits_for, predecessor_list, near, s.window) /* of the task that was linked last */                               \
     X(waits_for_more, u16, far, s.window * (waits_max - waits_near_max)) /* the slots that it has no room for */        \
     X(order_at, u32, near, s.window)     /* its place in link_order, or one that never comes */                         \
@@ -551,9 +554,14 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(waits_far, cell<awaited_task>, far, s.window * (waits_max - waits_near_max)) /* and the others */                 \
     X(dealt, u32, near, s.window)        /* blocks mailed */                                                            \
     X(outstanding, u32, near, s.window)  /* see scheduler */                                                            \
-    X(sent, u32, near, 32 * s.worker_groups())   /* mails ever sent to a worker; these three only between launches, */  \
-    X(seen, u32, near, 32 * s.worker_groups())   /* answers ever taken from it,                                     */  \
-    X(mailed, u32, near, 32 * s.worker_groups()) /* slots of the mails due; else they lie in registers              */  \
+    X(sent, u32, near, 32 * s.worker_groups())   /* mails ever sent to a worker; wraps */                               \
+    X(seen, u32, near, 32 * s.worker_groups())   /* answers ever taken from it */                                       \
+    X(mailed, u16, near, 32 * s.worker_groups() * P::mailbox_depth) /* slots of its last mails */                       \
+    X(runs_on, u16, near, s.window)      /* 1 + the worker that a one-block task was mailed to last, or 0; see scheduler */ \
+    X(parcel_links, u32, near, 32)       /* of the parcel in hand: see scheduler */                                     \
+    X(parcel_workers, u32, near, 32)     /* likewise */                                                                 \
+    X(parcel_roots, u32, near, 32)       /* likewise */                                                                 \
+    X(taken, u32, near, s.worker_groups()) /* a bit a worker: a task of the parcel in hand comes behind its last mail */ \
     X(batch, u32, near, s.queue_slots()) /* slots completed in this step */                                             \
     X(bus, u64, near, bus_counts)        /* what ingest and notifier have counted: see bus_count */                     \
     X(counters, u32, near, 16)                                                                                          \

@@ -126,7 +126,7 @@ private:
     /// better kept for that; a program that is one task after another may fill the mailboxes.
     SLIPSTREAM_BOTH u32 most_blocks(u32 tasks) const
     {
-        return tasks <= serial_tasks ? mailbox_depth * m_.n.workers : m_.n.workers - m_.n.workers / 4;
+        return tasks <= serial_tasks ? P::mailbox_depth * m_.n.workers : m_.n.workers - m_.n.workers / 4;
     }
 
     /// Stages tasks that wait, in the order in which they were linked, up to the first that cannot be: it comes to its turn when more is

@@ -35,6 +35,9 @@ __device__ __forceinline__ void with_task(task_list<Tasks...>, u32 type, const v
     ((index++ == type ? call(static_cast<const Tasks*>(words)) : false) || ...);
 }
 
+template <class... Tasks>
+constexpr u32 count_of(task_list<Tasks...>) { return sizeof...(Tasks); }
+
 template <u32 Size, class... Tasks>
 constexpr bool any_of_size(task_list<Tasks...>)
 {
@@ -117,56 +120,160 @@ __device__ __forceinline__ void draw_blocks(worker_port<cuda_platform>& port, co
     if (threadIdx.x == 0) port.set_runs(runs);
 }
 
+/// The structs of the mails in the inbox, by the first warp: all loads are on their way before the first has come.
+__device__ __forceinline__ void copy_structs(const worker_port<cuda_platform>& port, inbox<cuda_platform>& box,
+                                             u32 (&words)[cuda_platform::mailbox_depth][abi::task_words_max],
+                                             u32 (&blocks)[cuda_platform::mailbox_depth])
+{
+    using P = cuda_platform;
+    static_assert(abi::task_words_max == 2 * 32);
+    const u32 first = box.answered + 1;
+    const u32 count = box.count();
+    u32 kept[P::mailbox_depth][2];
+    u32 kept_blocks = 0;
+    if (threadIdx.x < count) kept_blocks = P::get(port.record(box.letter(first + threadIdx.x)).blocks);
+    SLIPSTREAM_UNROLL
+    for (u32 i = 0; i < P::mailbox_depth; ++i)
+        SLIPSTREAM_UNROLL
+        for (u32 half = 0; half < 2; ++half)
+            if (i < count) kept[i][half] = P::get(port.record(box.letter(first + i)).words[32 * half + threadIdx.x]);
+    SLIPSTREAM_UNROLL
+    for (u32 i = 0; i < P::mailbox_depth; ++i)
+        SLIPSTREAM_UNROLL
+        for (u32 half = 0; half < 2; ++half)
+            if (i < count) words[(first + i) % P::mailbox_depth][32 * half + threadIdx.x] = kept[i][half];
+    if (threadIdx.x < count) blocks[(first + threadIdx.x) % P::mailbox_depth] = kept_blocks;
+    __syncwarp();
+}
+
+/// What comes after each mail that was read, a bit for each place of the mailbox; chosen when they are read, so that there is little to do between two bodies.
+struct mail_plan {
+    u32 word;
+
+    static constexpr u32 places = cuda_platform::mailbox_depth;
+    __device__ bool bit(u32 from, const mail& letter) const { return (word >> (from + letter.tag % places) & 1) != 0; }
+    /// The next mail waits for nothing but mails of this worker, and does not take long: it runs at once, without a barrier or a look for a park in between.
+    __device__ bool goes_on(const mail& letter) const { return bit(0, letter); }
+    /// And is all that was known to wait for this one: the answer comes with the next one's.
+    __device__ bool answers_later(const mail& letter) const { return bit(places, letter); }
+    /// The next mail follows, and looks for a park.
+    __device__ bool looks(const mail& letter) const { return bit(2 * places, letter); }
+    /// One failed or was skipped: those that follow may have to be, too.
+    __device__ mail_plan stumbled() const { return {word & ~low_bits(2 * places)}; }
+};
+static_assert(3 * mail_plan::places <= 32);
+
+/// At 2 GHz 1.3 us, its answer included: no longer takes what goes on without a look for a park, or keeps an answer waiting, a mailbox full of it at most.
+inline constexpr u32 short_cycles = 2600;
+/// While it waits for other workers' tasks, a worker looks for more mail after so many polls.
+inline constexpr u32 polls_between = 256;
+
+/// What the first warp tells the others: all that is known before the wait is over lies there by then.
+struct alignas(16) work_order {
+    mail letter;
+    mail_plan plan;
+    u32 blocks;
+    verdict decision;
+};
+
+template <u32 Types>
+__device__ __forceinline__ mail_plan make_plan(const worker_port<cuda_platform>& port, inbox<cuda_platform>& box, const u32 (&lasted)[Types])
+{
+    u32 mine = 0;
+    const u32 number = box.answered + 1 + threadIdx.x;
+    if (threadIdx.x + 1 < box.count()) {
+        const mail& next = box.letter(number + 1);
+        const bool goes_on = next.follows() && next.waits() == 0 && lasted[next.type()] < short_cycles;
+        const u32 flags = static_cast<u32>(goes_on) | static_cast<u32>(goes_on && next.sole()) << mail_plan::places
+                          | static_cast<u32>(next.follows()) << 2 * mail_plan::places;
+        mine = flags << number % mail_plan::places;
+    }
+    const mail_plan all{__reduce_or_sync(0xffffffff, mine)};
+    return __shfl_sync(0xffffffff, port.stumbled_lately(), 0) ? all.stumbled() : all;
+}
+
 template <class List, u32 Threads>
 __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned char* arena)
 {
     using P = cuda_platform;
-    __shared__ mail letter;
-    __shared__ verdict decision;
-    __shared__ __align__(16) u32 kept_words[abi::task_words_max];
-    __shared__ block_failure failure;
-    __shared__ flight_times times; // the leader's; not in registers, which would be the bodies'
+    __shared__ inbox<P> box;
+    __shared__ work_order order;
+    __shared__ __align__(16) u32 kept_words[P::mailbox_depth][abi::task_words_max]; // of each mail that was read
+    __shared__ u32 kept_blocks[P::mailbox_depth];
+    // Of the mail in hand, of the one before and of the next one, whose body some warps may have begun before others have looked at this.
+    __shared__ block_failure failures[3];
+    __shared__ u32 lasted[count_of(List{})]; // cycles that a body of each type and its answer took here, when that was looked at last
+    // The leader's; not in registers, which would be the bodies'.
+    __shared__ flight_times times;
+    __shared__ u32 began; // cycles
     u32 sm;
     asm("mov.u32 %0, %%smid;" : "=r"(sm));
-    worker_port<P> port(args.memory, blockIdx.x - 1, sm);
     const bool leader = threadIdx.x == 0;
+    worker_port<P> port(args.memory, box, blockIdx.x - 1, sm, leader);
     if (leader) {
-        failure.code = 0;
+        for (block_failure& f : failures) f.code = 0;
         times.wait_ns = 0;
+        for (u32& l : lasted) l = ~0u;
     }
-    for (;;) {
-        if (leader) letter = port.wait();
-        __syncthreads();
-        const mail mine = letter;
-        if (mine.leaves()) {
-            if (leader) port.leave(mine);
-            return;
+    __syncthreads();
+    mail mine{};
+    mail_plan plan{0};
+    bool at_hand = false; // the next mail
+    bool failed_before = false; // the leader's
+    for (u32 turn = 0;; turn = turn == 2 ? 0 : turn + 1) {
+        block_failure& failure = failures[turn];
+        u32 blocks = 0;
+        bool skipped = false, timed = false;
+        if (at_hand) {
+            mine = box.letter(mine.tag + 1);
+            blocks = kept_blocks[mine.tag % P::mailbox_depth];
+        } else {
+            // The first warp fetches mails, with the structs of all of them, and waits for what the next one waits for: one barrier a mail.
+            if (threadIdx.x < 32) {
+                P::team team;
+                team.sync(); // the leader has answered the last one
+                bool new_ones = !port.has_mail();
+                const mail next = port.wait(team);
+                if (leader) order.letter = next;
+                verdict found = next.leaves() || !next.staged() ? verdict::run : verdict::wait;
+                if (leader && port.logs() && next.waits() != 0 && !next.leaves()) times.wait_ns = P::clock_ns();
+                for (;;) {
+                    if (new_ones && !next.leaves()) {
+                        copy_structs(port, box, kept_words, kept_blocks);
+                        const mail_plan made = make_plan(port, box, lasted);
+                        if (leader) order.plan = made;
+                    }
+                    if (leader) order.blocks = kept_blocks[next.tag % P::mailbox_depth];
+                    if (found != verdict::wait) break;
+                    found = port.await(team, next, polls_between);
+                    new_ones = found == verdict::wait && port.read_more(team);
+                }
+                if (leader) order.decision = found;
+            }
+            __syncthreads();
+            const work_order in_hand = order;
+            mine = in_hand.letter;
+            plan = in_hand.plan;
+            blocks = in_hand.blocks;
+            if (in_hand.decision != verdict::run || mine.leaves()) {
+                if (mine.leaves()) {
+                    if (leader) port.leave(mine);
+                    return;
+                }
+                if (in_hand.decision == verdict::leave) { // parked, or aborted
+                    if (leader) port.save();
+                    return;
+                }
+                skipped = true;
+            }
         }
         task_record<P>& record = port.record(mine);
         const u32 type = mine.type();
-        const u32 blocks = P::get(record.blocks);
-        const void* words = record.words;
-        bool skipped = false;
-        if (mine.waits() != 0) {
-            // The struct is copied to where the polls of the first warp do not drive it out of the cache.
-            if (threadIdx.x < 32) {
-                if (leader && port.logs()) times.wait_ns = P::clock_ns();
-                P::team team;
-                const verdict found = port.await(team, mine);
-                if (leader) decision = found;
-            } else {
-                for (u32 i = threadIdx.x - 32; i < abi::task_words_max; i += Threads - 32) kept_words[i] = P::get(record.words[i]);
-            }
-            __syncthreads();
-            if (decision == verdict::leave) { // parked, or aborted
-                if (leader) port.save();
-                return;
-            }
-            skipped = decision == verdict::skip;
-            words = kept_words;
-        }
+        const u32* const words = kept_words[mine.tag % P::mailbox_depth];
         if (skipped) {
+            __syncthreads(); // all have read the letter
             if (leader) {
+                order.plan = order.plan.stumbled();
                 port.skip();
                 times.wait_ns = 0;
             }
@@ -175,31 +282,39 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                 port.record_flight(mine, mine.block());
                 if (port.logs()) times.start_ns = P::clock_ns();
             }
+            timed = leader && !at_hand && mine.tag % 16 < 2; // now and then: a look at the clock costs 30 ns
+            if (timed) began = static_cast<u32>(clock64());
             __syncwarp(); // bodies begin with whole warps, whatever became of the leader's branch
             with_task<0>(List{}, type, words, [&]<class Task>(const Task& task) {
                 if (threads_of<Task>() == Threads || threadIdx.x < threads_of<Task>()) run_block<Threads>(task, 0, mine.block(), blocks, arena, failure);
             });
             __syncthreads();
+            at_hand = plan.goes_on(mine);
+            if (at_hand && failure.code != 0) at_hand = false;
             if (leader && port.logs()) port.log_flight(mine, mine.block(), 1, times, port.runs());
         } else {
-            for (u32 i = threadIdx.x; i < abi::task_words_max; i += Threads) kept_words[i] = P::get(record.words[i]);
             const u32 size = threads_of_type(List{}, type); // draw_blocks begins with a barrier
             const auto draw = [&]<u32 Size>() {
                 if constexpr (any_of_size<Size>(List{}))
-                    if (size == Size) draw_blocks<List, Threads, Size>(port, mine, blocks, kept_words, arena, failure);
+                    if (size == Size) draw_blocks<List, Threads, Size>(port, mine, blocks, words, arena, failure);
             };
             draw.template operator()<Threads>();
             draw.template operator()<128>();
             draw.template operator()<64>();
             draw.template operator()<32>();
             __syncthreads();
+            at_hand = false;
         }
         if (leader) {
-            if (failure.code != 0) {
-                port.fail(record, failure.code);
-                failure.code = 0;
-            }
-            port.answer(mine);
+            const u32 code = failure.code;
+            if (code != 0) port.fail(record, code);
+            if (at_hand && plan.answers_later(mine)) port.answer_later(mine);
+            else port.answer(mine, plan.looks(mine));
+            // What nobody waits for.
+            if (failed_before) failures[turn == 0 ? 2 : turn - 1].code = 0; // of the mail after the next: all have looked at the one before
+            failed_before = code != 0;
+            if (failed_before) order.plan = order.plan.stumbled();
+            if (timed) lasted[type] = static_cast<u32>(clock64()) - began;
         }
     }
 }
@@ -262,7 +377,7 @@ __device__ __forceinline__ void run_control(const kernel_arguments<cuda_platform
     copy_words(dynamic_shared, args.near_saved, args.offsets.near_bytes);
     __syncthreads();
     if (threadIdx.x == 0)
-        reset_phases<cuda_platform>(args.memory, {args.memory.n, args.offsets, dynamic_shared, args.far});
+        reset_phases<cuda_platform>({args.memory.n, args.offsets, dynamic_shared, args.far});
     __syncthreads();
     switch (threadIdx.x / 32) {
     case 0: run_scheduler<PerSm * cuda_workers_per_sm_step / 32>(args); break;

@@ -45,10 +45,13 @@ public:
         return published;
     }
 
-    /// At the end: the counts since the engine was made, for the host.
+    /// At the end: the counts since the engine was made, for the host. And nobody is told to stop any more: all workers have left, or are about to, and
+    /// those of the next launch may be at work before its control block is.
     SLIPSTREAM_BOTH void save(team_type& team)
     {
         if (!team.leader()) return;
+        if (request_ == static_cast<u32>(command::park))
+            P::store(edge::P1_stop, *m_.stop, static_cast<u32>(stop_level::none), order::relaxed, scope::device);
         SLIPSTREAM_ONE_COPY
         for (u32 k = notifier_counts; k < bus_counts; ++k) P::set(m_.bus[k], s_.bus[k]);
     }

@@ -9,7 +9,8 @@
 //   P::load / P::store of a chunk_word      one 16-byte access, never torn
 //   P::fence(edge, order, scope)            acquire, release or acq_rel
 //   P::get(cell) / P::set(cell, value)      plain access: must be ordered by an edge (the model reports a race if not)
-//   P::worker_groups                     groups of 32 workers the scheduler keeps in its lanes' registers
+//   P::worker_groups                     groups of 32 workers at most; loops over them are unrolled
+//   P::mailbox_depth                     mails a worker may have, a power of two, at most 16
 //   P::wait_for_linker                   looks the scheduler gives the linker, where they run side by side
 //   P::look_around, P::look_for_stop    rounds between two looks at what rarely changes (command word; stop word): looking costs
 //                                        a bus round trip on the GPU, nothing in the model

@@ -10,10 +10,13 @@
 // What is not on it: hazards are found by admission and linked by the linker beside it; retiring is done while the linker works.
 //
 // DISPATCH
-//   no more blocks than workers: each block is one mail; idle workers first, then, when every worker is busy, mailboxes with
-//     room. A task of one block that waits for nobody takes such a second place only where much is ready.
+//   no more blocks than workers: each block is one mail; idle workers first, then, when every worker is busy, a second place
+//     behind another task. A task of one block that waits for nobody takes such a place only where much is ready.
 //   staged (a task that waits for running ones): mailed like any other, with the list of what it waits for. No deadlock: whatever a
 //     mail waits for was mailed before it, and each worker takes its mails in order.
+//   chained (staged, of one block): behind the task that it waits for, if that is the last mail of its worker, has one block and the
+//     mailbox has room. The worker needs no word of anybody for it. Of several that wait for the same task one comes behind it; of
+//     several that a task waits for, that is the one that was linked last. Whole chains go out together: hand_out_ones().
 //   more blocks than workers: idle workers are invited with a ticket mail and draw block numbers from the record's counter.
 //     An invited worker answers once, when the counter is used up (or a park stops it), and says which; once one has seen it
 //     used up nobody else is invited. No completion per block, no task behind a busy worker.
@@ -23,9 +26,8 @@
 //   A staged task whose predecessor fails is skipped by all its workers: it goes back to the linker, and comes again when its
 //   predecessors are complete. While there is poison nothing is mailed staged.
 //
-// OWNERS  this role alone writes the mailboxes. What it knows of the workers (mails sent, answers seen, slots of the mails due)
-//         lies in the lanes' registers: lane k of group g has worker 32 g + k.
-// STATES  of a worker: idle (sent == seen) -> busy (sent - seen = 1) -> full (2) by mails; back by completions.
+// OWNERS  this role alone writes the mailboxes. Lane k looks after the workers 32 g + k.
+// STATES  of a worker: idle (sent == seen) -> busy -> full (sent - seen = P::mailbox_depth) by mails; back by completions.
 //         outstanding[slot]: answers due. Without tickets: of all blocks, from the start. With tickets: of the invited workers,
 //         and one more until the tickets are drawn. 0: complete.
 // EDGES   A5 (done, relaxed poll) + R4A5 (one acq_rel fence at device scope) + R4 (mail, relaxed): completion -> successor.
@@ -39,21 +41,22 @@
 
 namespace slipstream::device {
 
-inline constexpr u32 number_mask = 0x07ffffff; ///< mails and answers are counted in 27 bits
-/// Never 0, also when the count wraps.
-SLIPSTREAM_BOTH u32 tag_of(u32 number) { return (number & number_mask) | 1u << 31; }
+/// Of mail number so many to a worker. Never 0, also when the count wraps.
+SLIPSTREAM_BOTH u32 tag_of(u32 number) { return number | 1u << 31; }
 
 /// A mail: what a worker is asked to do. 16 bytes, one store. It names the submission too, so that the flight recorder needs
 /// no look at the record.
 struct mail {
-    u32 slot_and_type; ///< window slot | type << 16, or leave
-    u32 block_and_waits; ///< block | number of tasks to wait for << 28
+    u32 slot_and_type; ///< window slot | follows_bit | type << 16, or leave
+    u32 block_and_waits; ///< block | sole_bit | number of tasks to wait for << 28
     u32 identity;      ///< identity_of(task id) | tickets_bit
     u32 tag;           ///< tag_of(mails ever sent to this worker, this one included); 0: no mail
 
-    SLIPSTREAM_BOTH u32 slot() const { return slot_and_type & 0xffff; }
+    SLIPSTREAM_BOTH u32 slot() const { return slot_and_type & (follows_bit - 1); }
+    SLIPSTREAM_BOTH bool follows() const { return (slot_and_type & follows_bit) != 0; } ///< waits for the mail before it on this worker, and perhaps others
     SLIPSTREAM_BOTH u32 type() const { return slot_and_type >> 16; }
-    SLIPSTREAM_BOTH u32 block() const { return block_and_waits & 0x0fffffff; }
+    SLIPSTREAM_BOTH u32 block() const { return block_and_waits & (sole_bit - 1); }
+    SLIPSTREAM_BOTH bool sole() const { return (block_and_waits & sole_bit) != 0; } ///< follows, and nobody else was known to wait for the mail before it
     SLIPSTREAM_BOTH u32 waits() const { return block_and_waits >> 28; }
     SLIPSTREAM_BOTH u32 task() const { return identity & ~tickets_bit; }
     SLIPSTREAM_BOTH bool tickets() const { return identity >> 31; }
@@ -61,31 +64,36 @@ struct mail {
     SLIPSTREAM_BOTH abi::chunk encode() const { return {{slot_and_type, block_and_waits, identity, tag}}; }
     SLIPSTREAM_BOTH static mail decode(const abi::chunk& c) { return {c.w[0], c.w[1], c.w[2], c.w[3]}; }
 
+    SLIPSTREAM_BOTH bool staged() const { return waits() != 0 || follows(); }
+
     static constexpr u32 leave = 0xffffffff;
+    static constexpr u32 follows_bit = 1u << 15;
+    static constexpr u32 sole_bit = 1u << 27;
     static constexpr u32 tickets_bit = 1u << 31;
 };
-static_assert(rings_max <= 16 && window_slots_max <= 0x10000 && waits_max < 16);
+static_assert(rings_max <= 16 && window_slots_max <= mail::follows_bit && waits_max < 16);
 
 /// Where the scheduler stands, for the notifier.
 enum class schedule_phase : u32 { running = 0, finished = 1 };
 
-/// The completion word: mails answered, and what is to be said of the last one.
+/// The completion word: mails answered, and what is to be said of the last ones. A mailbox may be emptied between two polls.
 struct done_word {
     u32 raw;
     static constexpr u32 failed_bit = 1; ///< a body on this worker has failed since the engine was made
     static constexpr u32 drawn_bit = 2;  ///< the last mail was a ticket mail and no ticket is left
-    static constexpr u32 skipped_bit = 4; ///< the last mail was staged, and not run since one before it failed
-    static constexpr u32 skipped_before_bit = 8; ///< the mail before the last one likewise: two may be answered between two polls
+    static constexpr u32 paused_bit = 4; ///< the next mail is staged; the worker left for a park and comes back to it
+    static constexpr u32 history_at = 3; ///< a bit a mail, the last one lowest: it was staged, and not run since one before it failed
+    static constexpr u32 history = 16;
+    static constexpr u32 count_at = history_at + history;
 
-    static constexpr u32 paused_bit = 16; ///< the next mail is staged; the worker left for a park and comes back to it
-
-    SLIPSTREAM_BOTH static u32 make(u32 count, u32 bits) { return count << 5 | bits; } ///< the count's upper bits fall off
-    SLIPSTREAM_BOTH u32 count() const { return raw >> 5; }
-    /// Was mail `number` skipped? One of the last two.
-    SLIPSTREAM_BOTH bool skipped(u32 number) const
-    {
-        return (raw & ((number & number_mask) == count() ? skipped_bit : skipped_before_bit)) != 0;
-    }
+    SLIPSTREAM_BOTH static u32 make(u32 count, u32 skipped, u32 bits) { return count << count_at | skipped << history_at | bits; }
+    /// Modulo many more than are ever on their way.
+    SLIPSTREAM_BOTH u32 count() const { return raw >> count_at; }
+    SLIPSTREAM_BOTH u32 answered_since(u32 number) const { return (count() - number) & (~0u >> count_at); }
+    /// The skipped bits, with room for one more.
+    SLIPSTREAM_BOTH u32 skipped_before() const { return raw >> (history_at - 1) & (low_bits(history) - 1); }
+    /// Was mail `number`, one of the last ones, skipped?
+    SLIPSTREAM_BOTH bool skipped(u32 number) const { return (raw >> history_at >> answered_since(number) & 1) != 0; }
 };
 
 template <class P, u32 Groups = P::worker_groups>
@@ -96,15 +104,6 @@ public:
     SLIPSTREAM_BOTH scheduler(const engine_memory<P>& memory, const control_state<P>& state)
         : m_(memory), s_(state), poison_(memory, state), ready_(state.ready_queue()), reports_(state.report_queue()), retired_(state.retired_queue())
     {
-        SLIPSTREAM_UNROLL
-        for (u32 g = 0; g < Groups; ++g)
-            team_type::each32([&](u32 k) {
-                const u32 w = 32 * g + k;
-                const bool real = w < m_.n.workers;
-                sent_.at(g, k) = real ? s_.sent[w] : 0;
-                seen_.at(g, k) = real ? s_.seen[w] : 0;
-                mailed_.at(g, k) = real ? s_.mailed[w] : 0;
-            });
     }
 
     /// One round: poll, hand completions to the linker, fence, bookkeeping while the linker works, mail what is ready. True when it
@@ -159,7 +158,7 @@ public:
         return mails_ == 0 || (parking_ && all_paused(team));
     }
 
-    /// Tells every idle worker to leave, and saves what lives in registers. After workers_idle().
+    /// Tells every idle worker to leave. After workers_idle().
     SLIPSTREAM_BOTH void dismiss_workers(team_type& team)
     {
         team.sync();
@@ -168,16 +167,14 @@ public:
             team.each32([&](u32 k) {
                 const u32 w = 32 * g + k;
                 if (w >= m_.n.workers) return;
-                s_.mailed[w] = mailed_.at(g, k);
-                s_.sent[w] = sent_.at(g, k);
-                s_.seen[w] = seen_.at(g, k);
-                if (sent_.at(g, k) != seen_.at(g, k)) { // it has left; its word is nobody's until it comes back
+                if (s_.sent[w] != s_.seen[w]) { // it has left; its word is nobody's until it comes back
                     const u32 word = P::load(edge::A5_done, m_.done[w], order::relaxed, scope::device);
                     P::store(edge::P5_self, m_.done[w], word & ~done_word::paused_bit, order::relaxed, scope::device);
                     return;
                 }
-                const u32 count = sent_.at(g, k) + 1; // its last answer is not awaited: the kernel's end is
+                const u32 count = s_.sent[w] + 1; // its last answer is not awaited: the kernel's end is
                 s_.sent[w] = s_.seen[w] = count;
+                slot_of_mail(w, count) = no_slot; // nobody comes behind it
                 send(w, mail{mail::leave, 0, 0, tag_of(count)});
             });
         team.sync();
@@ -225,7 +222,7 @@ private:
     {
         u32 mine = 0;
         SLIPSTREAM_UNROLL
-        for (u32 g = 0; g < Groups; ++g) team.each32([&](u32 k) { mine += sent_.at(g, k) - seen_.at(g, k); });
+        for (u32 g = 0; g < Groups; ++g) team.each32([&](u32 k) { mine += due(32 * g + k); });
         return team.reduce_add(mine);
     }
 
@@ -236,12 +233,16 @@ private:
         SLIPSTREAM_UNROLL
         for (u32 g = 0; g < Groups; ++g)
             busy |= team.mask32([&](u32 k) {
-                if (sent_.at(g, k) == seen_.at(g, k)) return false;
+                if (due(32 * g + k) == 0) return false;
                 const done_word word{P::load(edge::A5_done, m_.done[32 * g + k], order::relaxed, scope::device)};
-                return word.count() != (seen_.at(g, k) & number_mask) || (word.raw & done_word::paused_bit) == 0;
+                return word.answered_since(s_.seen[32 * g + k]) != 0 || (word.raw & done_word::paused_bit) == 0;
             });
         return busy == 0;
     }
+
+    /// Mails that worker w has not answered, as far as is known; 0 of one that is none.
+    SLIPSTREAM_BOTH u32 due(u32 w) const { return w < m_.n.workers ? s_.sent[w] - s_.seen[w] : 0; }
+    SLIPSTREAM_BOTH u16& slot_of_mail(u32 w, u32 number) const { return s_.mailed[w * P::mailbox_depth + number % P::mailbox_depth]; }
 
     /// Acquires what the polls of this step saw and releases it to whoever is mailed from now on: completions, and the records
     /// of the tasks linked by now.
@@ -254,8 +255,8 @@ private:
         P::fence(edge::R4A5_step_fence, order::release, scope::device);
     }
 
-    /// Reads the completion words of all workers, all loads in flight together, and takes one answer of each worker that
-    /// answered (a second one comes round with the next step). Returns how many tasks are complete by them: batch[0..n).
+    /// Reads the completion words of all workers, all loads in flight together, and takes their answers. Returns how many tasks are
+    /// complete by them: batch[0..n).
     /// Touches no data that the answers released: the fence comes after.
     SLIPSTREAM_BOTH u32 poll_completions(team_type& team)
     {
@@ -270,7 +271,7 @@ private:
             },
             [&](u32 g, u32 k, u32 value) {
                 answers.at(g, k) = value;
-                return 32 * g + k < m_.n.workers && done_word{value}.count() != (seen_.at(g, k) & number_mask);
+                return 32 * g + k < m_.n.workers && done_word{value}.answered_since(s_.seen[32 * g + k]) != 0;
             });
         u32 any = 0;
         SLIPSTREAM_UNROLL
@@ -280,22 +281,25 @@ private:
         bool drawn = false; // on some lane
         SLIPSTREAM_UNROLL
         for (u32 g = 0; g < Groups; ++g) {
-            if (changed[g] == 0) continue;
-            mails_ -= popcount(changed[g]);
-            const u32 complete = team.mask32([&](u32 k) {
-                if (!(changed[g] >> k & 1)) return false;
-                const u32 value = answers.at(g, k);
-                const u32 slot = mailed_.at(g, k) & 0xffff;
-                mailed_.at(g, k) >>= 16;
-                ++seen_.at(g, k);
-                const bool skipped = done_word{value}.skipped(seen_.at(g, k));
-                if (skipped || (value & done_word::failed_bit) != 0) s_.counters[failures_seen] = 1; // any lane: they all write the same
-                drawn |= slot == open_ && (value & done_word::drawn_bit) != 0;
-                answers.at(g, k) = slot | (skipped ? skipped_flag : 0);
-                return team.add(s_.outstanding[slot], ~u32{0}) == 1;
-            });
-            team.each32([&](u32 k) { if (complete >> k & 1) s_.batch[completed + popcount(complete & ((1u << k) - 1))] = answers.at(g, k); });
-            completed += popcount(complete);
+            SLIPSTREAM_ONE_COPY
+            for (u32 left = changed[g]; left != 0;) { // an answer of each; of a worker with a chain there are more
+                mails_ -= popcount(left);
+                typename P::template lane_array<u32, 1> slots;
+                const u32 complete = team.mask32([&](u32 k) {
+                    if (!(left >> k & 1)) return false;
+                    const done_word word{answers.at(g, k)};
+                    const u32 number = ++s_.seen[32 * g + k];
+                    const u32 slot = slot_of_mail(32 * g + k, number);
+                    const bool skipped = word.skipped(number);
+                    if (skipped || (word.raw & done_word::failed_bit) != 0) s_.counters[failures_seen] = 1; // any lane: they all write the same
+                    drawn |= slot == open_ && (word.raw & done_word::drawn_bit) != 0; // behind a mail of the open task there is none
+                    slots.at(0, k) = slot | (skipped ? skipped_flag : 0);
+                    return team.add(s_.outstanding[slot], ~u32{0}) == 1;
+                });
+                team.each32([&](u32 k) { if (complete >> k & 1) s_.batch[completed + popcount(complete & ((1u << k) - 1))] = slots.at(0, k); });
+                completed += popcount(complete);
+                left = team.mask32([&](u32 k) { return (left >> k & 1) && done_word{answers.at(g, k)}.answered_since(s_.seen[32 * g + k]) != 0; });
+            }
         }
         team.sync();
         if (open_ != no_slot && team.any(drawn)) {
@@ -335,19 +339,22 @@ private:
             const ready_entry entry = ready_.peek(0);
             const u32 slot = entry.slot();
             if (poisoned_ && (entry.waits() != 0 ? declines(team, slot) : poison_.cancels(team, slot))) {
+                if (team.leader()) s_.runs_on[slot] = 0;
                 ready_.skip(1);
                 continue;
             }
-            parcel p{P::get(s_.heads[slot]), 0, 0, 1, mailbox_depth, entry, false};
-            bool late = entry.linked_after(covered_);
+            parcel p{P::get(s_.heads[slot]), 0, 0, 1, places, entry};
             if (p.head.blocks == 1) {
-                if (ready_.known() > 1 && !poisoned_) { // else only the one that was just judged
-                    p.count = ones_in_a_row(team);
-                    p.ones = true;
-                    late = team.mask32([&](u32 k) { return k < p.count && ready_.peek(k).linked_after(covered_); }) != 0;
-                }
-                if (entry.waits() == 0 && !crowded()) p.depth = 1;
-            } else if (p.head.blocks <= m_.n.workers) {
+                const u32 depth = entry.waits() == 0 && !crowded() ? 1 : places;
+                const u32 count = ready_.known() > 1 && !poisoned_ ? ones_in_a_row(team) : 1; // the one that was just judged
+                if (team.mask32([&](u32 k) { return k < count && ready_.peek(k).linked_after(covered_); }) != 0) fence(team);
+                const u32 mailed = hand_out_ones(team, count, depth);
+                if (mailed == 0) break;
+                ready_.skip(mailed);
+                continue;
+            }
+            const bool late = entry.linked_after(covered_);
+            if (p.head.blocks <= m_.n.workers) {
                 p.block = s_.dealt[slot];
                 p.count = p.head.blocks - p.block;
             } else {
@@ -359,9 +366,8 @@ private:
             }
             if (late) fence(team);
             const u32 mailed = hand_out(team, p);
-            if (p.ones || (mailed == p.count && p.tickets == 0)) {
-                ready_.skip(p.ones ? mailed : 1);
-                if (mailed == 0) break;
+            if (mailed == p.count && p.tickets == 0) {
+                ready_.skip(1);
                 continue;
             }
             team.sync();
@@ -402,7 +408,152 @@ private:
     /// worker it might stand behind a long or a waiting one. A staged task, which waits anyhow, may at any time.
     SLIPSTREAM_BOTH bool crowded() const { return ready_.known() + mails_ > m_.n.workers + m_.n.workers / 4; }
 
-    /// What hand_out() is to mail: `count` mails, to workers with fewer than `depth` mails due.
+    /// Mails the first `count` ready tasks, of one block each, in order: behind one that they wait for, or else to workers with fewer than
+    /// `depth` mails due, idle ones first. Returns how many were sent. All is chosen before the first mail goes out: a task whose place is not there
+    /// must not be overtaken by those after it, or two workers may end up waiting for each other's second mail.
+    SLIPSTREAM_BOTH u32 hand_out_ones(team_type& team, u32 count, u32 depth)
+    {
+        u32 behind = 0; // come behind a task that was mailed before
+        u32 within = 0; // come behind one of this parcel
+        if (m_.n.chaining != 0) {
+            const u32 staged = team.mask32([&](u32 k) { return k < count && ready_.peek(k).waits() != 0; });
+            if (staged != 0) choose_behind(team, count, staged, behind, within);
+        }
+
+        // Each task comes to the worker of its root: the first of those of the parcel that follow each other.
+        const u32 roots = low_bits(count) & ~(behind | within);
+        team.each32([&](u32 k) { if (roots >> k & 1) s_.parcel_roots[popcount(roots & ((1u << k) - 1))] = k; });
+        team.sync();
+        const u32 root_count = popcount(roots);
+        u32 given = 0;
+        SLIPSTREAM_ONE_COPY
+        for (u32 places_due = 0; places_due < depth && given < root_count; ++places_due) {
+            SLIPSTREAM_UNROLL
+            for (u32 g = 0; g < Groups; ++g) {
+                if (given >= root_count || 32 * g >= m_.n.workers) continue;
+                const u32 takers = team.mask32([&](u32 k) {
+                    const u32 w = 32 * g + k;
+                    return w < m_.n.workers && s_.sent[w] - s_.seen[w] == places_due;
+                }) & ~s_.taken[g];
+                team.each32([&](u32 k) {
+                    const u32 i = given + popcount(takers & ((1u << k) - 1));
+                    if ((takers >> k & 1) && i < root_count) s_.parcel_workers[s_.parcel_roots[i]] = 32 * g + k;
+                });
+                given = given + popcount(takers) < root_count ? given + popcount(takers) : root_count;
+            }
+        }
+        team.sync();
+        typename P::template lane_array<u32, 1> workers, numbers;
+        const u32 placed = team.mask32([&](u32 k) {
+            if (k >= count) return false;
+            const u32 root = within != 0 ? s_.parcel_links[k] & link_root : k;
+            if ((roots >> root & 1) && popcount(roots & ((1u << root) - 1)) >= given) return false;
+            const u32 w = s_.parcel_workers[root];
+            workers.at(0, k) = w;
+            numbers.at(0, k) = s_.sent[w] + 1 + (within != 0 ? s_.parcel_links[k] / link_step : 0);
+            return numbers.at(0, k) - s_.seen[w] <= P::mailbox_depth;
+        });
+        const u32 mailed = placed == ~0u ? 32 : lowest_bit(~placed);
+        team.each32([&](u32 k) {
+            if (k >= count) return;
+            const u32 w = workers.at(0, k);
+            if (behind >> k & 1) s_.taken[w / 32] = 0;
+            if (k >= mailed) return;
+            const u32 slot = ready_slot(k);
+            team.add(s_.sent[w], 1);
+            slot_of_mail(w, numbers.at(0, k)) = static_cast<u16>(slot);
+            s_.runs_on[slot] = static_cast<u16>(1 + w);
+        });
+        team.sync(); // who of a parcel runs where
+        team.each32([&](u32 k) {
+            if (k >= mailed) return;
+            const ready_entry entry = ready_.peek(k);
+            const task_head head = P::get(s_.heads[entry.slot()]);
+            const u32 tag = tag_of(numbers.at(0, k));
+            if (roots >> k & 1) {
+                if (entry.waits() != 0) send_waits(workers.at(0, k), entry.slot(), s_.awaited_by(entry.slot(), 0), entry.waits(), tag);
+                send(workers.at(0, k), {head.slot_and_type, entry.waits() << 28, head.identity, tag});
+                return;
+            }
+            const u32 others = send_others(workers.at(0, k), entry, tag);
+            const u32 sole = s_.sole[entry.slot() / 32] >> entry.slot() % 32 & 1;
+            send(workers.at(0, k), {head.slot_and_type | mail::follows_bit, sole * mail::sole_bit | others << 28, head.identity, tag});
+        });
+        mails_ += mailed;
+        team.sync();
+        return mailed;
+    }
+
+    /// Which of the first `count` ready tasks come behind the one that they wait for and that was linked last? `staged`: those that wait.
+    SLIPSTREAM_BOTH void choose_behind(team_type& team, u32 count, u32 staged, u32& behind, u32& within)
+    {
+        team.each32([&](u32 k) { if (k < count) s_.runs_on[ready_slot(k)] = static_cast<u16>(runs_in_parcel | k); });
+        team.sync();
+        typename P::template lane_array<u32, 1> before, runs_on; // the slot of that task, and where it is
+        u32 able = team.mask32([&](u32 k) {
+            if (!(staged >> k & 1)) return false;
+            if (ready_.peek(k).waits() > waits_near_max) return false; // the others lie far
+            const u32 p = s_.awaited_by(ready_slot(k), 0).slot;
+            const u32 where = s_.runs_on[p];
+            before.at(0, k) = p;
+            runs_on.at(0, k) = where;
+            if (where == 0) return false;
+            s_.parcel_links[k] = p;
+            // Else the one that it waits for is complete and its slot has come again, for a task behind this one. Before it none was mailed from there.
+            if (where & runs_in_parcel) return (where & link_root) < k;
+            const u32 w = where - 1;
+            return slot_of_mail(w, s_.sent[w]) == p && s_.sent[w] - s_.seen[w] < P::mailbox_depth;
+        });
+        if (able == 0) return;
+        // Not those that wait for others elsewhere, too: their worker would begin to wait only when it has answered, and another one waits at once. Of a parcel's
+        // chain it is not known where it goes: the task before the last one is looked for (of two buffers used in turns).
+        able = team.mask32([&](u32 k) {
+            if (!(able >> k & 1)) return false;
+            const ready_entry entry = ready_.peek(k);
+            const u32 where = runs_on.at(0, k);
+            bool alone = true;
+            SLIPSTREAM_ONE_COPY
+            for (u32 i = 1; i < entry.waits() && alone; ++i) {
+                const u32 other = s_.awaited_by(entry.slot(), i).slot;
+                if (where & runs_in_parcel) alone = (able >> (where & link_root) & 1) && s_.parcel_links[where & link_root] == other;
+                else alone = s_.runs_on[other] == where;
+            }
+            return alone;
+        });
+        if (able == 0) return;
+        // One for each: the first.
+        typename P::template lane_array<u32, 1> first;
+        team.match32(able, [&](u32 k) { return before.at(0, k); }, first);
+        const u32 chosen = team.mask32([&](u32 k) { return (able >> k & 1) && first.at(0, k) == k; });
+        within = team.mask32([&](u32 k) { return (chosen >> k & 1) && (runs_on.at(0, k) & runs_in_parcel) != 0; });
+        behind = chosen & ~within;
+        team.each32([&](u32 k) {
+            if (k < count) s_.parcel_links[k] = within >> k & 1 ? (runs_on.at(0, k) & link_root) | link_step : k;
+            if (!(behind >> k & 1)) return;
+            const u32 w = runs_on.at(0, k) - 1;
+            s_.parcel_workers[k] = w;
+            team.set_bits(s_.taken[w / 32], 1u << w % 32);
+        });
+        team.sync();
+        // Pointer jumping (Wyllie, 1979): roots and distances in as many rounds as the longest chain's length has binary digits.
+        SLIPSTREAM_ONE_COPY
+        for (u32 left = within; left != 0;) {
+            typename P::template lane_array<u32, 1> next;
+            team.each32([&](u32 k) {
+                if (!(left >> k & 1)) return;
+                const u32 link = s_.parcel_links[k];
+                next.at(0, k) = s_.parcel_links[link & link_root] + (link & ~link_root);
+            });
+            team.sync();
+            left = team.mask32([&](u32 k) {
+                if (!(left >> k & 1) || s_.parcel_links[k] == next.at(0, k)) return false;
+                s_.parcel_links[k] = next.at(0, k);
+                return true;
+            });
+        }
+    }
+
+    /// What hand_out() is to mail: `count` mails of the task `head`, to workers with fewer than `depth` mails due.
     struct parcel {
         task_head head;
         u32 block;   ///< of the first mail; the next ones count on
@@ -410,33 +561,33 @@ private:
         u32 count;
         u32 depth;
         ready_entry entry;
-        bool ones;   ///< mail i is the i-th ready task, of one block; else all are of the task `head`
     };
 
-    /// Mails to idle workers first. Returns how many were sent. One copy: it is the largest piece of this role's code.
+    /// Mails to idle workers first. Returns how many were sent.
     SLIPSTREAM_BOTH u32 hand_out(team_type& team, const parcel& p)
     {
         u32 mailed = 0;
-        const awaited_task first = P::get(s_.waits_near[p.entry.slot() * waits_near_max]); // of what is staged
+        const u32 slot = p.entry.slot();
+        const awaited_task first = P::get(s_.waits_near[slot * waits_near_max]); // of what is staged
+        if (team.leader()) s_.runs_on[slot] = 0; // nobody comes behind one of its blocks
         SLIPSTREAM_ONE_COPY
-        for (u32 due = 0; due < p.depth && mailed < p.count; ++due) {
+        for (u32 places_due = 0; places_due < p.depth && mailed < p.count; ++places_due) {
             SLIPSTREAM_UNROLL
             for (u32 g = 0; g < Groups; ++g) {
                 if (mailed >= p.count) continue;
-                const u32 takers = team.mask32(
-                    [&](u32 k) { return 32 * g + k < m_.n.workers && sent_.at(g, k) - seen_.at(g, k) == due; });
+                const u32 takers = team.mask32([&](u32 k) {
+                    const u32 w = 32 * g + k;
+                    return w < m_.n.workers && s_.sent[w] - s_.seen[w] == places_due;
+                });
                 team.each32([&](u32 k) {
                     const u32 i = mailed + popcount(takers & ((1u << k) - 1));
                     if (!(takers >> k & 1) || i >= p.count) return;
-                    const ready_entry entry = p.ones ? ready_.peek(i) : p.entry;
-                    const task_head head = p.ones ? P::get(s_.heads[entry.slot()]) : p.head;
-                    const u32 number = ++sent_.at(g, k);
-                    mailed_.at(g, k) |= (head.slot_and_type & 0xffff) << 16 * due;
-                    const u32 waits = entry.waits();
-                    if (waits != 0)
-                        send_waits(32 * g + k, entry.slot(), p.ones ? P::get(s_.waits_near[entry.slot() * waits_near_max]) : first, waits, tag_of(number));
-                    const u32 block = p.ones || p.tickets ? 0 : p.block + i;
-                    send(32 * g + k, {head.slot_and_type, block | waits << 28, head.identity | p.tickets, tag_of(number)});
+                    const u32 w = 32 * g + k;
+                    const u32 number = ++s_.sent[w];
+                    slot_of_mail(w, number) = static_cast<u16>(slot);
+                    const u32 waits = p.entry.waits();
+                    if (waits != 0) send_waits(w, slot, first, waits, tag_of(number));
+                    send(w, {p.head.slot_and_type, (p.tickets ? 0 : p.block + i) | waits << 28, p.head.identity | p.tickets, tag_of(number)});
                 });
                 const u32 taken = popcount(takers);
                 mailed = taken < p.count - mailed ? mailed + taken : p.count;
@@ -449,20 +600,39 @@ private:
     SLIPSTREAM_BOTH void send(u32 w, const mail& letter)
     {
         // Relaxed: the step's fence stands before it, and the mail itself carries its tag.
-        P::store(edge::R4_mail, m_.mailboxes[w].mail[letter.tag % mailbox_depth], letter.encode(), order::relaxed,
+        P::store(edge::R4_mail, m_.mailboxes[w].mail[letter.tag % P::mailbox_depth], letter.encode(), order::relaxed,
                  scope::device);
     }
 
     /// `first` and the others of the `count` tasks that the staged one in `slot` waits for.
     SLIPSTREAM_BOTH void send_waits(u32 w, u32 slot, const awaited_task& first, u32 count, u32 tag)
     {
-        auto& places = m_.mailboxes[w].waits[tag % mailbox_depth];
-        P::store(edge::R4_mail, places[0], first.encode(tag), order::relaxed, scope::device);
+        auto& chunks = m_.mailboxes[w].waits[tag % P::mailbox_depth];
+        P::store(edge::R4_mail, chunks[0], first.encode(tag), order::relaxed, scope::device);
         SLIPSTREAM_ONE_COPY
-        for (u32 i = 1; i < count; ++i) P::store(edge::R4_mail, places[i], s_.awaited_by(slot, i).encode(tag), order::relaxed, scope::device);
+        for (u32 i = 1; i < count; ++i) P::store(edge::R4_mail, chunks[i], s_.awaited_by(slot, i).encode(tag), order::relaxed, scope::device);
+    }
+
+    /// Of the tasks that a chained one waits for, besides the first, those that run elsewhere: the worker itself knows of what it was mailed before. (Or else
+    /// that one is complete and its slot has come again.) Returns how many they are.
+    SLIPSTREAM_BOTH u32 send_others(u32 w, const ready_entry& entry, u32 tag)
+    {
+        u32 count = 0;
+        SLIPSTREAM_ONE_COPY
+        for (u32 i = 1; i < entry.waits(); ++i) {
+            const awaited_task task = s_.awaited_by(entry.slot(), i);
+            if (s_.runs_on[task.slot] == 1 + w) continue;
+            P::store(edge::R4_mail, m_.mailboxes[w].waits[tag % P::mailbox_depth][count++], task.encode(tag), order::relaxed, scope::device);
+        }
+        return count;
     }
 
     static constexpr u32 skipped_flag = 1u << 31; ///< in `batch`, beside a slot
+    static constexpr u32 places = 2;        ///< mails that a worker may have due when it gets one that does not follow the last
+    static constexpr u32 runs_in_parcel = 1u << 15; ///< in `runs_on`: task number so many of the parcel in hand
+    static constexpr u32 link_root = 31; ///< of `parcel_links`: the task that it comes behind, in the end its root, itself if none
+    static constexpr u32 link_step = 32; ///< of `parcel_links`: so many tasks behind it
+    static_assert(P::mailbox_depth <= done_word::history && 32 * Groups < runs_in_parcel);
 
     const engine_memory<P>& m_;
     const control_state<P>& s_;
@@ -470,10 +640,6 @@ private:
     queue_consumer<P, ready_entry, edge::A14_ready, edge::R14_taken> ready_;
     queue_producer<P, report, edge::R13_report, edge::A13_taken> reports_;
     queue_producer<P, u32, edge::R6_retired, edge::A6_notified> retired_;
-    // Workers, in the lanes' registers.
-    typename P::template lane_array<u32, Groups> sent_;   ///< mails ever sent
-    typename P::template lane_array<u32, Groups> seen_;   ///< answers ever taken
-    typename P::template lane_array<u32, Groups> mailed_; ///< slots of the mails due: the older one in the low half
     bool parking_ = false;
     bool poisoned_ = false; ///< poison_.any(), for this step
     bool settled_ = false;  ///< the batch in hand has outcomes

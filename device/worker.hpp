@@ -8,13 +8,17 @@
 // COST per mail: polls of one L2 line (lone workers: acquire loads and no fence; others: relaxed and one acquire fence, which
 // empties the L1 they share), one recorder store to pinned memory, one release fence, one addition (not waited for) and one
 // store. No atomic that is waited for unless the task has more blocks than there are workers.
+// Mails are read all together, with their records: a mailbox of them costs one poll and one more RT.
 // A staged mail, moreover: a read of what it waits for, behind the mail (1 RT, all chunks together), polls of those finished counts, all of one
-// poll in flight together (of a single one, a lone worker: acquire loads), and one acquire fence. The record is read meanwhile.
+// poll in flight together (of a single one, a lone worker: acquire loads), and one acquire fence.
+// One that follows and waits for nobody elsewhere: nothing of that. Where it is all that waits for the mail before it, and short, both are answered by one
+// fence: what is left of a hop is the recorder's store and an addition.
 //
-// OWNERS  worker w alone writes done[w] (once it has left for a park, the scheduler) recorder[w] and picks[w]; it alone reads mailbox[w].
+// OWNERS  worker w alone writes done[w] (once it has left for a park, the scheduler) recorder[w], picks[w] and the counts behind mailbox[w], which it alone reads.
 // EDGES   A4 (mail, relaxed poll) + A4_mail_fence (acquire, device): the record, and all writes of the predecessors
 //         R5R12_fence (release, device), then R12 (finished count) and R5 (done): the body's writes
-//         none for picks[w]: worker w reads back what it stored in the launch before; the host reads when the kernel has left
+//         none between two mails of a worker: its own barrier
+//         none for picks[w] and what it keeps behind its mailbox: worker w reads back what it stored in the launch before; the host reads when the kernel has left
 //         A12 (finished counts, relaxed poll) + A12_finished_fence (acquire, device): the writes of the predecessors of a staged task
 #pragma once
 #include "device/scheduler.hpp"
@@ -40,42 +44,102 @@ struct flight_times {
     u64 start_ns;
 };
 
-/// What is to be done with a staged mail. To leave: at once, the engine is aborted or parks.
-enum class verdict : u32 { run, skip, leave };
+/// What is to be done with a staged mail. To leave: at once, the engine is aborted or parks. To wait: await() was to give up after some time.
+enum class verdict : u32 { run, skip, leave, wait };
+
+/// The mails that a worker has read and not answered. Its threads share it.
+template <class P>
+struct inbox {
+    mail letters[P::mailbox_depth];
+    u32 answered; ///< tag of the last mail that was answered, or will be with the next one
+    u32 known;    ///< of the last one that was read
+
+    SLIPSTREAM_BOTH u32 count() const { return (known - answered) & ~(1u << 31); }
+    SLIPSTREAM_BOTH bool empty() const { return answered == known; }
+    SLIPSTREAM_BOTH mail& letter(u32 number) { return letters[number % P::mailbox_depth]; }
+    SLIPSTREAM_BOTH mail& next() { return letter(answered + 1); }
+};
 
 template <class P>
 class worker_port {
 public:
-    SLIPSTREAM_BOTH worker_port(const engine_memory<P>& memory, u32 worker, u32 sm)
-        : m_(memory), worker_(worker), sm_(sm),
+    /// All threads of a worker have a port, and one inbox between them, which is filled in by the one that has said `leads`.
+    SLIPSTREAM_BOTH worker_port(const engine_memory<P>& memory, inbox<P>& box, u32 worker, u32 sm, bool leads = true)
+        : m_(memory), box_(box), worker_(worker), sm_(sm),
           done_(P::load(edge::P5_self, m_.done[worker], order::relaxed, scope::device)), picks_(P::get(m_.picks[worker]))
     {
+        if (!leads) return;
+        box.answered = box.known = tag_of(P::get(m_.mailboxes[worker].answered));
+        stumbles_ = P::get(m_.mailboxes[worker].stumbles);
     }
 
-    /// The next mail, or a leaving one when the engine is aborted. Waits; bounded by the stop word.
-    SLIPSTREAM_BOTH mail wait()
+    /// The next mail, or a leaving one when the engine is aborted. Waits; bounded by the stop word. All mails that are there are read together, a lane
+    /// each: those after the next one are at hand then.
+    SLIPSTREAM_BOTH mail wait(typename P::team& team)
     {
-        const u32 expected = tag_of(done_word{done_}.count() + 1);
-        for (u32 attempt = 0;; ++attempt) {
-            // A worker that has its SM to itself polls with acquire loads: emptying an idle SM's L1 costs nothing, and the
-            // fence (300 ns with its wait for outstanding stores) is off the critical path. Others poll relaxed.
-            const bool lone = m_.n.lone_workers != 0;
-            const auto& box = m_.mailboxes[worker_].mail[expected % mailbox_depth];
-            const mail letter = mail::decode(lone ? P::load(edge::A4_mail, box, order::acquire, scope::device)
-                                                  : P::load(edge::A4_mail, box, order::relaxed, scope::device));
-            if (letter.tag == expected) {
-                if (!lone) P::fence(edge::A4_mail_fence, order::acquire, scope::device);
-                return letter;
-            }
-            if (look(attempt) == stop_level::abort) return mail{mail::leave, 0, 0, 0};
+        team.sync();
+        for (u32 attempt = 0; box_.empty(); ++attempt) {
+            if (read_more(team)) break;
+            const auto level = static_cast<stop_level>(team.broadcast(static_cast<u32>(team.leader() ? look(attempt) : stop_level::none)));
+            if (level == stop_level::abort) return mail{mail::leave, 0, 0, 0};
             P::pause(attempt);
         }
+        return box_.next();
+    }
+
+    /// Reads the mails that have come since, a lane each. True if there are any.
+    SLIPSTREAM_BOTH bool read_more(typename P::team& team)
+    {
+        // A worker that has its SM to itself polls with acquire loads: emptying an idle SM's L1 costs nothing, and the
+        // fence (300 ns with its wait for outstanding stores) is off the critical path. Others poll relaxed.
+        const bool lone = m_.n.lone_workers != 0;
+        const u32 known = box_.known;
+        const u32 room = P::mailbox_depth - box_.count();
+        typename P::template lane_array<mail, 1> letters;
+        const u32 there = team.mask32([&](u32 k) {
+            if (k >= room) return false;
+            const u32 expected = tag_of(known + 1 + k);
+            const auto& place = m_.mailboxes[worker_].mail[expected % P::mailbox_depth];
+            letters.at(0, k) = mail::decode(lone ? P::load(edge::A4_mail, place, order::acquire, scope::device)
+                                                 : P::load(edge::A4_mail, place, order::relaxed, scope::device));
+            return letters.at(0, k).tag == expected;
+        });
+        const u32 count = lowest_bit(~there); // in order: those after one that was not seen are of no use yet
+        if (count == 0) return false;
+        if (!lone) P::fence(edge::A4_mail_fence, order::acquire, scope::device);
+        team.each32([&](u32 k) { if (k < count) box_.letter(known + 1 + k) = letters.at(0, k); });
+        team.sync();
+        if (team.leader()) box_.known = tag_of(known + count);
+        team.sync();
+        return true;
+    }
+
+    /// Has the next wait() nothing to wait for?
+    SLIPSTREAM_BOTH bool has_mail() const { return !box_.empty(); }
+    /// Was the mail after this one read, and does it follow?
+    SLIPSTREAM_BOTH bool next_follows(const mail& letter) const { return letter.tag != box_.known && box_.letter(letter.tag + 1).follows(); }
+    /// Has any of the last mails failed, or was skipped?
+    SLIPSTREAM_BOTH bool stumbled_lately() const { return (stumbles_ & low_bits(P::mailbox_depth)) != 0; }
+    /// Does the one after this mail wait for nothing but mails before it on this worker, of which none failed so far, and was it read? Then it may run at once.
+    SLIPSTREAM_BOTH bool next_is_at_hand(const mail& letter) const
+    {
+        return next_follows(letter) && box_.letter(letter.tag + 1).waits() == 0 && !stumbled_ && !stumbled_lately();
+    }
+
+    /// May the answer to this mail come with the next one's?
+    SLIPSTREAM_BOTH bool may_answer_later(const mail& letter) const
+    {
+        return !letter.tickets() && next_is_at_hand(letter) && box_.letter(letter.tag + 1).sole();
     }
 
     /// Waits until the tasks that a staged mail waits for are done, a lane for each of them. Bounded by the stop word. To skip it is the same answer for all blocks of
     /// the task: nobody waits for a task in a slot that had failures before it, and one that fails there later has another identity.
-    SLIPSTREAM_BOTH verdict await(typename P::team& team, const mail& letter)
+    SLIPSTREAM_BOTH verdict await(typename P::team& team, const mail& letter, u32 polls_max = ~0u)
     {
+        if (letter.follows()) {
+            const u32 found = team.broadcast(team.leader() ? static_cast<u32>(after_the_last()) : 0u);
+            if (found != static_cast<u32>(verdict::run) || letter.waits() == 0) return static_cast<verdict>(found);
+        }
         const u32 waits = letter.waits();
         typename P::template lane_array<awaited_task, 1> before; // a lane each
         u32 left = low_bits(waits);
@@ -86,7 +150,7 @@ public:
             }
             left &= ~team.mask32([&](u32 k) {
                 if (!(left >> k & 1)) return false;
-                const auto& place = m_.mailboxes[worker_].waits[letter.tag % mailbox_depth][k];
+                const auto& place = m_.mailboxes[worker_].waits[letter.tag % P::mailbox_depth][k];
                 const abi::chunk chunk = P::load(edge::A4_mail, place, order::relaxed, scope::device);
                 before.at(0, k) = awaited_task::decode(chunk);
                 return awaited_task::tag_in(chunk) == letter.tag;
@@ -106,6 +170,7 @@ public:
             });
             if (left == 0) break;
             if (stopped(team, attempt)) return verdict::leave;
+            if (attempt == polls_max) return verdict::wait;
             P::pause(attempt);
         }
         if (!alone) P::fence(edge::A12_finished_fence, order::acquire, scope::device);
@@ -180,18 +245,36 @@ public:
     /// The mail was not run: one before it failed. Who waits for this one must not run either.
     SLIPSTREAM_BOTH void skip()
     {
-        skipped_ = done_word::skipped_bit;
+        skipped_ = 1;
         stumbled_ = true;
     }
 
-    /// Answers the mail: everything the block wrote is released, to the scheduler and to the workers of staged tasks.
-    SLIPSTREAM_BOTH void answer(const mail& letter)
+    /// The mail has run, and is to be answered with the next one, which is at hand and will not take long: nobody else was known to wait for it.
+    SLIPSTREAM_BOTH void answer_later(const mail& letter)
     {
-        const u32 before = done_ & done_word::skipped_bit ? done_word::skipped_before_bit : 0;
-        done_ = done_word::make(letter.tag, (done_ & done_word::failed_bit) | failed_ | drawn_ | skipped_ | before);
+        done_ = done_word::make(letter.tag, done_word{done_}.skipped_before(), (done_ & done_word::failed_bit) | failed_);
+        stumbles_ <<= 1;
+        box_.answered = letter.tag;
+        ++owed_;
+        level_ = stop_level::none;
+    }
+
+    /// Answers the mail, and those that are owed an answer: everything their blocks wrote is released, to the scheduler and to the workers of staged tasks.
+    /// `looks`: the next mail is at hand and follows, and must know whether to stop.
+    SLIPSTREAM_BOTH void answer(const mail& letter, bool looks)
+    {
         const u64 count = stumbled_ ? note_failure(letter) : finished_count::block;
+        level_ = looks ? look_for_stop() : stop_level::none; // its round trip is over when the fence's is
         P::fence(edge::R5R12_fence, order::release, scope::device);
         if (!letter.tickets()) P::add(edge::R12_finished, record(letter).finished, count, order::relaxed, scope::device);
+        // All else comes behind the addition that others wait for.
+        SLIPSTREAM_ONE_COPY
+        for (; owed_ != 0; --owed_)
+            P::add(edge::R12_finished, record(box_.letter(letter.tag - owed_)).finished, finished_count::block, order::relaxed, scope::device);
+        const u32 bits = (done_ & done_word::failed_bit) | failed_ | drawn_;
+        done_ = done_word::make(letter.tag, done_word{done_}.skipped_before() | skipped_, bits);
+        stumbles_ = stumbles_ << 1 | static_cast<u32>(stumbled_);
+        box_.answered = letter.tag;
         // The next failure in this slot must see that this one was noted.
         if (stumbled_) P::fence(edge::R5R12_failure_fence, order::release, scope::device);
         P::store(edge::R5_done, m_.done[worker_], done_, order::relaxed, scope::device);
@@ -204,27 +287,46 @@ public:
     {
         save();
         if (letter.tag == 0) return; // aborted: nothing is kept
-        done_ = done_word::make(letter.tag, done_ & done_word::failed_bit);
+        P::set(m_.mailboxes[worker_].answered, box_.answered + 1);
+        P::set(m_.mailboxes[worker_].stumbles, 0u);
+        done_ = done_word::make(letter.tag, 0, done_ & done_word::failed_bit);
         // Relaxed: nobody awaits it; the kernel's end publishes it.
         P::store(edge::P5_self, m_.done[worker_], done_, order::relaxed, scope::device);
     }
 
-    /// Keeps for the host, and for the next launch, what was counted; the last thing that a worker does whose await() told it to leave.
-    SLIPSTREAM_BOTH void save() { P::set(m_.picks[worker_], picks_); }
+    /// Keeps for the host, and for the next launch, what was counted; the last thing that a worker does whose await() told it to leave. Mails that
+    /// were read and not answered are read again.
+    SLIPSTREAM_BOTH void save()
+    {
+        P::set(m_.picks[worker_], picks_);
+        P::set(m_.mailboxes[worker_].answered, box_.answered);
+        P::set(m_.mailboxes[worker_].stumbles, stumbles_);
+    }
 
 private:
+    /// What to do with a mail that follows others on this worker. By the leader. It may wait for any of the last ones, and is skipped if any of them stumbled:
+    /// if that was another, it comes again when what it waits for is complete. Those before them were answered when it was mailed, and it would not have
+    /// been if they had failed.
+    SLIPSTREAM_BOTH verdict after_the_last()
+    {
+        if (stumbled_lately()) return verdict::skip;
+        if (level_ == stop_level::none) return verdict::run;
+        if (level_ == stop_level::park) pause();
+        return verdict::leave;
+    }
+    SLIPSTREAM_BOTH void pause() { P::store(edge::R5_done, m_.done[worker_], done_ | done_word::paused_bit, order::relaxed, scope::device); }
+
     SLIPSTREAM_BOTH stop_level look(u32 attempt) const
     {
         return attempt % P::look_for_stop != P::look_for_stop - 1 ? stop_level::none : look_for_stop();
     }
 
     /// A worker that waits with a staged mail leaves for a park, too: the mail stays where it is, and the next launch's worker takes it
-    /// up again. So a park waits for the mails a worker has whose turn has come, mailbox_depth of them at most, not for a whole chain.
+    /// up again. So does one that has come to a mail that follows another. A park waits for the mail in hand, and one behind it.
     SLIPSTREAM_BOTH bool stopped(typename P::team& team, u32 attempt)
     {
         const auto level = static_cast<stop_level>(team.broadcast(static_cast<u32>(team.leader() ? look(attempt) : stop_level::none)));
-        if (level == stop_level::park && team.leader())
-            P::store(edge::R5_done, m_.done[worker_], done_ | done_word::paused_bit, order::relaxed, scope::device);
+        if (level == stop_level::park && team.leader()) pause();
         return level != stop_level::none;
     }
 
@@ -246,11 +348,15 @@ private:
     }
 
     const engine_memory<P>& m_;
+    inbox<P>& box_;
     u32 worker_;
     u32 sm_;
     u32 done_;
+    u32 stumbles_ = 0; ///< see mailbox::stumbles
+    u32 owed_ = 0;     ///< mails that have run and were not answered, before the one in hand
+    stop_level level_ = stop_level::none; ///< when the last mail was answered, if the next one follows it
     u32 failed_ = 0;
-    u32 skipped_ = 0; ///< skipped_bit: the mail in hand is not run
+    u32 skipped_ = 0; ///< 1: the mail in hand is not run
     bool stumbled_ = false; ///< the block in hand failed or was skipped
     u32 drawn_ = 0; ///< drawn_bit: the mail in hand is a ticket mail and no ticket is left
     u64 picks_; ///< flight records ever stored

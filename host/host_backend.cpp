@@ -49,7 +49,7 @@ public:
         join();
         arguments_ = arguments;
         state_.emplace(arguments.memory.n, arguments.offsets, arguments.near_saved, arguments.far);
-        device::reset_phases<P>(arguments_.memory, *state_);
+        device::reset_phases<P>(*state_);
         resident_.store(workers_ + 1, std::memory_order_relaxed);
         threads_.emplace_back([this] { control(); });
         for (u32 w = 0; w < workers_; ++w) threads_.emplace_back([this, w] { work(w); });
@@ -121,11 +121,16 @@ private:
 
     void work(u32 w)
     {
-        device::worker_port<P> port(arguments_.memory, w, w);
+        device::inbox<P> box;
+        device::worker_port<P> port(arguments_.memory, box, w, w);
         P::team team;
+        // An answer may come with the next one, if that does not take long (as on the GPU).
+        constexpr u64 short_ns = 2000;
+        std::vector<u64> lasted(arguments_.memory.n.types, short_ns);
+        u64 owing = 0;
         std::vector<std::max_align_t> shared(shared_bytes_ / sizeof(std::max_align_t) + 1);
         for (;;) {
-            const device::mail letter = port.wait();
+            const device::mail letter = port.wait(team);
             if (letter.leaves()) {
                 port.leave(letter);
                 break;
@@ -136,12 +141,13 @@ private:
             u32 failure = 0;
             device::flight_times times{};
             if (port.logs() && letter.waits() != 0) times.wait_ns = P::clock_ns();
-            const device::verdict decision = letter.waits() != 0 ? port.await(team, letter) : device::verdict::run;
+            const device::verdict decision = letter.staged() ? port.await(team, letter) : device::verdict::run;
             if (decision == device::verdict::leave) { // parked, or aborted
                 port.save();
                 break;
             }
             const auto run = [&](u32 first, u32 count) {
+                const u64 began = P::clock_ns();
                 port.record_flight(letter, first);
                 if (port.logs()) times.start_ns = P::clock_ns();
                 for (u32 b = first; b < first + count; ++b) {
@@ -149,6 +155,7 @@ private:
                     image_.host_bodies[type](record.words, block);
                     if (failure == 0) failure = block.failure();
                 }
+                lasted[type] = P::clock_ns() - began;
                 port.log_flight(letter, first, count, times, port.runs());
             };
             if (decision == device::verdict::skip) {
@@ -166,7 +173,13 @@ private:
                 }
             }
             if (failure != 0) port.fail(record, failure);
-            port.answer(letter);
+            if (decision == device::verdict::run && port.may_answer_later(letter) && owing + lasted[box.letter(letter.tag + 1).type()] < short_ns) {
+                owing += lasted[box.letter(letter.tag + 1).type()];
+                port.answer_later(letter);
+            } else {
+                owing = 0;
+                port.answer(letter, port.next_follows(letter));
+            }
         }
         resident_.fetch_sub(1, std::memory_order_release);
     }

@@ -127,6 +127,7 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     n.log_capacity = config_.flight_log;
     n.sample_capacity = config_.flight_log * flight_samples_each;
     n.staging = config_.staging ? 1 : 0;
+    n.chaining = config_.chaining ? 1 : 0;
     n.lone_workers = config_.workers_per_sm == 1 ? 1 : 0;
     // A ring that waits at its gate holds the pool blocks of one message; one message more than all rings can hold in that way
     // must fit, or nobody could go on.
@@ -136,7 +137,7 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
 
     // The access index gives way where the rest needs the room; it shall leave some for accesses.
     constexpr u32 word_bytes = 32 * (sizeof(abi::access_entry) + sizeof(u16)); // the entry, and where the index has it
-    constexpr u32 words_left = 16;
+    constexpr u32 words_left = 12;
     constexpr u32 index_buckets_least = 64;
     n.index_buckets = n.index_buckets_wanted();
     device::control_offsets offsets = device::control_state<P>::measure(n);
@@ -237,8 +238,10 @@ void runtime_core::begin_at(const device::control_state<P>& state, u64 position)
         P::store(edge::R7_complete, memory_.complete_bits[i], bits[i], order::relaxed, scope::system);
     }
     backend_->write(memory_.complete_mirror, bits.data(), bits.size() * sizeof(u32));
-    const std::vector<u32> done(n.workers, device::done_word::make(static_cast<u32>(position), 0));
+    const std::vector<u32> done(n.workers, device::done_word::make(static_cast<u32>(position), 0, 0));
     backend_->write(memory_.done, done.data(), done.size() * sizeof(u32));
+    const u32 answered = static_cast<u32>(position);
+    for (u32 w = 0; w < n.workers; ++w) backend_->write(&memory_.mailboxes[w].answered, &answered, sizeof answered);
     const u64 finished = static_cast<u32>(position);
     for (u32 slot = 0; slot < n.window; ++slot) backend_->write(&memory_.records[slot].finished, &finished, sizeof finished);
 }

@@ -20,6 +20,7 @@ struct config {
     u64 memory_bytes = 64u << 20;  ///< device memory behind buffer<T> and allocate()
     u64 staging_bytes = 16u << 20; ///< pinned memory behind upload and download
     bool staging = true;     ///< tasks may wait on a worker for those before them; off: only to measure what that gains
+    bool chaining = true;    ///< and on the worker of one of those; off: likewise
     /// Entries of history each worker keeps, 40 bytes of pinned memory each; 0: only the flight recorder's last one. Window and rings
     /// have room for eight times as many samples (flight_log.hpp). When on, each run of blocks takes two looks at the clock and stores
     /// its entry across the bus before it is complete. At most 2^24.

@@ -25,6 +25,15 @@ struct leaves_silently : with_aborts {
         with_aborts::store(e, w, v, o, s);
     }
 };
+/// The stop word is not taken back at the end of a parked launch.
+struct stays_stopped : with_aborts {
+    using with_aborts::store;
+    template <class T> static void store(edge e, word<T>& w, std::type_identity_t<T> v, order o, scope s)
+    {
+        if (e == edge::P1_stop && v == 0) return;
+        with_aborts::store(e, w, v, o, s);
+    }
+};
 constexpr u64 forever_ns = u64{1} << 60;
 
 enum class host_waits { low_water, bits };
@@ -101,7 +110,7 @@ report engine_run(const std::vector<test_task>& program, options how, bool park,
                 while (P::load(by_test, boundary->left, order::acquire, scope::system) < roles) P::pause(n++);
                 P::store(edge::R8_command, e->m.page->command_word, static_cast<u32>(device::command::run), order::release,
                          scope::system);
-                device::reset_phases<P>(e->m, e->s);
+                device::reset_phases<P>(e->s);
                 P::store(by_test, boundary->round, 1u, order::release, scope::system);
                 while (P::load(edge::A7_low_water, e->m.ring_pages->low_water, order::acquire, scope::system) < e->tasks.size())
                     P::pause(n++);
@@ -165,6 +174,13 @@ TEST_CASE("staging, through drain and through a park: who waits with a staged ma
         CHECK_FALSE(engine_run<with_aborts>(*program, walks("engine, staged, park", 3000), true, host_waits::low_water, size).failure);
         CHECK((seen.staged >= 2 && seen.paused >= 1));
         if (program == &failing) CHECK(seen.skipped >= 1);
+        // Behind each other on a worker. What told the workers to stop must not be there any more in the next launch.
+        auto chained = size;
+        chained.chaining = chained.answers_late = true;
+        seen = {};
+        CHECK_FALSE(engine_run<with_aborts>(*program, walks("engine, chained, park", 3000), true, host_waits::low_water, chained).failure);
+        CHECK((seen.staged >= 2 && seen.paused >= 1));
+        if (program == &chain) CHECK(engine_run<stays_stopped>(*program, walks("engine, chained, told to stop for ever", 3000), true, host_waits::low_water, chained).failure);
     }
     auto lone = size;
     lone.lone_workers = true;

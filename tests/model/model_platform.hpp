@@ -104,6 +104,7 @@ struct model_platform {
     template <class T> using cell = model::cell<T>;
     using chunk_word = model::chunk_word;
     static constexpr u32 worker_groups = 1;
+    static constexpr u32 mailbox_depth = 2; ///< soon full, and read together
     static constexpr u32 wait_for_linker = 0;
     static constexpr u32 look_at_request = 1;
     static constexpr u32 look_at_rings = 2;

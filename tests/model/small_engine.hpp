@@ -83,6 +83,8 @@ struct engine_size {
     bool streamed = false; ///< no message is marked plain: each is decoded as it arrives
     bool lone_workers = false;
     bool staging = false;
+    bool chaining = false;
+    bool answers_late = false; ///< with the next one, whenever they may be
     bool by_slots = false; ///< messages, none longer than the ring, are stored by whole slots as they find room
 };
 
@@ -93,14 +95,14 @@ public:
     static constexpr u64 place_address = 0x10000;
 
     small_engine(std::vector<test_task> program, engine_size size = {})
-        : tasks(std::move(program)), streamed_(size.streamed), by_slots_(size.by_slots), m(layout(size)), storage_(zeroed(m)), s(place())
+        : tasks(std::move(program)), answers_late(size.answers_late), streamed_(size.streamed), by_slots_(size.by_slots), m(layout(size)), storage_(zeroed(m)), s(place())
     {
         type.words = 1;
         type.scalars = 1;
         m.handles = &handle;
         m.handle_cache = &handle;
         device::initialise<P>(m, s, &type);
-        device::reset_phases<P>(m, s);
+        device::reset_phases<P>(s);
         writer = host::ring_writer<P>(m.rings, m.n.ring_slots, m.ring_pages);
         if (size.queue_slots) s.queue_slots = size.queue_slots;
         names();
@@ -193,10 +195,11 @@ public:
     /// A worker's life.
     void work(u32 worker)
     {
-        device::worker_port<P> port(m, worker, 0);
+        device::inbox<P> box;
+        device::worker_port<P> port(m, box, worker, 0);
         typename P::team team;
         for (;;) {
-            const device::mail letter = port.wait();
+            const device::mail letter = port.wait(team);
             if (letter.leaves()) {
                 port.leave(letter);
                 return;
@@ -205,7 +208,7 @@ public:
             const u32 number = P::get(record.words[0]);
             const u32 blocks = P::get(record.blocks);
             check(number < tasks.size(), "the record holds the task's own words");
-            if (letter.waits() != 0) {
+            if (letter.staged()) {
                 const device::verdict decision = port.await(team, letter);
                 if (decision == device::verdict::leave) {
                     port.save();
@@ -213,10 +216,11 @@ public:
                     return;
                 }
                 ++staged;
+                chained += letter.follows();
                 if (decision == device::verdict::skip) {
                     ++skipped;
                     port.skip();
-                    port.answer(letter);
+                    port.answer(letter, port.next_follows(letter));
                     continue;
                 }
                 ran_staged |= 1u << number;
@@ -235,7 +239,12 @@ public:
             }
             const test_task& t = tasks[number];
             if (t.fails && (t.fails_block < 0 || letter.block() == static_cast<u32>(t.fails_block))) port.fail(record, 9);
-            port.answer(letter);
+            if (answers_late && port.may_answer_later(letter)) {
+                ++late;
+                port.answer_later(letter);
+            } else {
+                port.answer(letter, port.next_follows(letter));
+            }
         }
     }
 
@@ -284,7 +293,10 @@ private:
 
 public:
     std::vector<test_task> tasks;
+    bool answers_late;
     u32 staged = 0;  ///< staged mails that workers took
+    u32 late = 0;    ///< mails that were answered with the next one
+    u32 chained = 0; ///< of these, those behind the mail that they wait for
     u32 skipped = 0; ///< and did not run
     bool drawn_ahead = false; ///< some block, while another one ran
     u32 ran_staged = 0; ///< tasks whose staged mails were run, a bit each
@@ -319,6 +331,7 @@ private:
         m.n.window = size.window;
         m.n.lone_workers = size.lone_workers;
         m.n.staging = size.staging;
+        m.n.chaining = size.chaining;
         m.n.window_used = size.window_used;
         m.n.rings = 1;
         m.n.ring_slots = size.ring_slots;

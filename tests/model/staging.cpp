@@ -40,7 +40,7 @@ const arrangement all_together{.fibers = {all_roles}};
 
 /// What was seen over all executions of a search, at most and at least.
 struct {
-    u32 staged_most, staged_least, skipped_most, skipped_least;
+    u32 staged_most, staged_least, skipped_most, skipped_least, chained_most, chained_least, late_most;
     u32 ran_staged; ///< tasks, a bit each
     bool early;
     bool untainted; ///< at the end
@@ -49,7 +49,7 @@ struct {
 template <class P = P1>
 report run(const std::vector<test_task>& program, options how, engine_size size = plain, const arrangement& by = together)
 {
-    seen = {0, ~0u, 0, ~0u, 0, false, false};
+    seen = {0, ~0u, 0, ~0u, 0, ~0u, 0, 0, false, false};
     const report r = explore(how, [&](execution& ex) {
         auto e = std::make_shared<small_engine<P>>(program, size);
         until end = by.end;
@@ -79,6 +79,9 @@ report run(const std::vector<test_task>& program, options how, engine_size size 
             seen.staged_least = std::min(seen.staged_least, e->staged);
             seen.skipped_most = std::max(seen.skipped_most, e->skipped);
             seen.skipped_least = std::min(seen.skipped_least, e->skipped);
+            seen.chained_most = std::max(seen.chained_most, e->chained);
+            seen.chained_least = std::min(seen.chained_least, e->chained);
+            seen.late_most = std::max(seen.late_most, e->late);
             seen.ran_staged |= e->ran_staged;
             seen.early |= e->early;
             seen.untainted |= e->s.tainted[0] == 0;
@@ -346,6 +349,75 @@ TEST_CASE("linker beside the scheduler, with staging", "[model][staging]")
     CHECK_FALSE(run<P4>(chain, walks("staged, 4 lanes", 1500), plain, four_lanes).failure);
     CHECK_FALSE(run<P4>({failing_pair(2, 2)[0], failing_pair(2, 2)[1], {{{0, W}}}}, walks("staged behind a failure, 4 lanes", 1500), plain, four_lanes).failure);
     CHECK(seen.skipped_most == 2);
+}
+
+namespace {
+
+engine_size chained(engine_size size, bool answers_late = true)
+{
+    size.chaining = true;
+    size.answers_late = answers_late;
+    return size;
+}
+const arrangement beside_of_four{.fibers = {linker_role, scheduler_role}, .lanes = 4};
+
+} // namespace
+
+TEST_CASE("a task may come behind the one that it waits for, on the same worker, and keeps program order in every schedule", "[model][staging][chaining]")
+{
+    for (const engine_size& size : {chained(plain), chained(lone), chained(plain, false)}) {
+        const report two = run(pair, {.name = "chained pair"}, size);
+        CHECK(two.exhausted);
+        CHECK_FALSE(two.failure);
+        CHECK(seen.chained_least == 1);
+        const report r = run(chain, {.name = "chained chain of three", .seconds_max = 20}, size);
+        CHECK(r.exhausted);
+        CHECK_FALSE(r.failure);
+        CHECK(seen.chained_least >= 1); // a mailbox has two places
+        CHECK((seen.late_most >= 1) == size.answers_late);
+        const report both = run(join, {.name = "chained join", .seconds_max = 20}, size);
+        CHECK(both.exhausted);
+        CHECK_FALSE(both.failure);
+        CHECK(seen.chained_most == 0); // those that it waits for run on two workers
+    }
+    const report fork = run({{{{0, W}}}, {{{0, R}, {1, W}}}, {{{0, R}, {2, W}}}}, {.name = "chained fork", .seconds_max = 20}, chained(plain));
+    CHECK(fork.exhausted);
+    CHECK_FALSE(fork.failure);
+    CHECK((seen.chained_least == 1 && seen.chained_most == 1));
+    const std::vector<test_task> turns = {{{{0, W}}}, {{{0, R}, {1, W}}}, {{{1, R}, {0, W}}}, {{{0, R}, {1, W}}}};
+    const std::vector<test_task> two_chains = {{{{0, W}}}, {{{1, W}}}, {{{0, RW}}}, {{{1, RW}}}, {{{0, RW}, {1, R}}}, {{{1, RW}}}};
+    for (const auto* program : {&chain, &join, &blocks_of_two, &turns, &two_chains}) {
+        CHECK_FALSE(run(*program, walks("chained, linker beside"), chained(plain), linker_beside).failure);
+        CHECK_FALSE(run<P4>(*program, walks("chained, 4 lanes", 1500), chained(plain), beside_of_four).failure);
+    }
+}
+
+TEST_CASE("a chained task behind one that fails is skipped, and so are those behind it", "[model][staging][chaining][failure]")
+{
+    const report two = run(failing_pair(1, 1), {.name = "chained behind a failure", .seconds_max = 20}, chained(plain));
+    CHECK(two.exhausted);
+    CHECK_FALSE(two.failure);
+    CHECK((seen.skipped_least == 1 && seen.skipped_most == 1));
+    std::vector<test_task> program = {{.accesses = {{0, W}}, .fails = true},
+                                      {.accesses = {{0, R}, {1, W}}, .cancelled = true},
+                                      {.accesses = {{1, R}, {2, W}}, .cancelled = true},
+                                      {.accesses = {{0, W}}},
+                                      {.accesses = {{0, R}, {3, RW}}}};
+    for (const u32 window : {3u, 8u}) CHECK_FALSE(run(program, walks("chained chain, first fails, healed"), chained(window_of(window)), all_together).failure);
+    CHECK_FALSE(run(program, walks("chained chain, first fails, healed, linker beside"), chained(plain), linker_beside).failure);
+    CHECK_FALSE(run<P4>(program, walks("chained chain, first fails, healed, 4 lanes", 1500), chained(plain), beside_of_four).failure);
+}
+
+TEST_CASE("slots come again behind chained tasks", "[model][staging][chaining]")
+{
+    const std::vector<test_task> six = {{{{0, W}}}, {{{0, RW}, {1, W}}}, {{{1, R}, {0, RW}}}, {{{2, W}}}, {{{0, R}, {2, RW}}}, {{{2, RW}}}};
+    for (const u32 window : {2u, 3u}) {
+        CHECK_FALSE(run(six, walks("chained, slots come again"), chained(window_of(window)), all_together).failure);
+        CHECK(seen.chained_most >= 2);
+        const arrangement apart{.fibers = {ingest_role | admission_role, linker_role, scheduler_role | notifier_role}};
+        CHECK_FALSE(run(six, walks("chained, slots come again, roles apart"), chained(window_of(window)), apart).failure);
+        CHECK_FALSE(run(six, walks("chained, slots come again, one worker"), chained(window_of(window, 1)), apart).failure);
+    }
 }
 
 TEST_CASE("slots come again behind staged tasks, one of them reported before its predecessor", "[model][staging]")

@@ -24,6 +24,7 @@ struct engine_shape {
     u32 pool_blocks = 64; ///< multiple of device::pool_word_blocks
     u32 handles = 16;
     bool staging = false;
+    bool chaining = false;
     bool index = true;    ///< is there room for the access index?
 };
 
@@ -66,6 +67,7 @@ private:
         n.types = types;
         n.handles = shape.handles;
         n.staging = shape.staging;
+        n.chaining = shape.chaining;
         return n;
     }
 

@@ -20,12 +20,11 @@ TEST_CASE("mails go on arriving when a worker's mail counter passes 2^27, 2^31 a
     for (const u32 start : {0x07fffff0u, 0x7ffffff0u, 0xfffffff0u}) {
         INFO("first tag after " << start);
         scheduler_test t({.window = 32, .workers = 1});
-        t.engine.s.sent[0] = t.engine.s.seen[0] = start;
-        t.engine.m.done[0].raw = device::done_word::make(start, 0);
+        mails_so_far(t.engine, 0, start);
         t.take_retired();
         t.start();
         let_waits_end(t.engine);
-        device::worker_port<P> port(t.engine.m, 0, 0);
+        test_port port(t.engine.m, 0, 0);
         for (u32 i = 0; i < 40; ++i) {
             INFO("mail " << i);
             t.put(i % 32);
@@ -44,22 +43,21 @@ TEST_CASE("a worker is told to leave and comes back across the wrap of its mail 
     for (const u32 sent : {0x07ffffffu, 0xffffffffu}) {
         INFO("mails sent before " << sent);
         scheduler_test t({.window = 32, .workers = 1});
-        t.engine.s.sent[0] = t.engine.s.seen[0] = sent;
-        t.engine.m.done[0].raw = device::done_word::make(sent, 0);
+        mails_so_far(t.engine, 0, sent);
         t.take_retired();
         t.start();
         {
-            device::worker_port<P> port(t.engine.m, 0, 0);
+            test_port port(t.engine.m, 0, 0);
             t.scheduler->dismiss_workers(t.engine.team);
             let_waits_end(t.engine);
             const auto letter = port.wait();
             REQUIRE((letter.leaves() && letter.tag != 0));
             port.leave(letter);
             // Else the next launch would see an answer that is none.
-            REQUIRE(device::done_word{t.engine.m.done[0].raw}.count() == (t.engine.s.sent[0] & device::number_mask));
+            REQUIRE(device::done_word{t.engine.m.done[0].raw}.answered_since(t.engine.s.sent[0]) == 0);
         }
         t.start();
-        device::worker_port<P> port(t.engine.m, 0, 0);
+        test_port port(t.engine.m, 0, 0);
         t.put(3);
         t.settle();
         const auto letter = port.wait();
@@ -81,7 +79,7 @@ TEST_CASE("the queues between linker and scheduler keep their order and their en
             word->raw = from;
         t.start();
         let_waits_end(t.engine);
-        device::worker_port<P> port(t.engine.m, 0, 0);
+        test_port port(t.engine.m, 0, 0);
         for (u32 slot = 0; slot < window; ++slot) t.put(slot);
         t.settle();
         for (u32 i = 0; i < window; ++i) {
@@ -103,7 +101,7 @@ TEST_CASE("a step never waits for the notifier, which on the host has its turn a
     t.take_retired();
     t.start();
     device::notifier<P> notifier(t.engine.m, t.engine.s, ~u64{0} >> 2);
-    std::vector<device::worker_port<P>> ports;
+    std::vector<test_port> ports;
     for (u32 w = 0; w < 64; ++w) ports.emplace_back(t.engine.m, w, w);
     let_waits_end(t.engine);
     static u32 looks;
@@ -148,7 +146,7 @@ TEST_CASE("a task of few blocks is mailed block by block, each once, and retires
         std::multiset<u32> seen;
         u32 mails = 0;
         for (u32 w = 0; w < 5; ++w) {
-            device::worker_port<P> port(t.engine.m, w, w);
+            test_port port(t.engine.m, w, w);
             const auto letter = port.wait();
             if (letter.leaves()) continue;
             REQUIRE((letter.slot() == 7 && !letter.tickets()));
@@ -176,7 +174,7 @@ TEST_CASE("tickets: every block is drawn once, a park stops the drawing and the 
     t.settle();
     std::multiset<u32> drawn;
     const auto draw_some = [&](u32 w, u32 times) {
-        device::worker_port<P> port(t.engine.m, w, w);
+        test_port port(t.engine.m, w, w);
         const auto letter = port.wait();
         REQUIRE((letter.slot() == 2 && letter.tickets()));
         auto& record = port.record(letter);
@@ -189,6 +187,7 @@ TEST_CASE("tickets: every block is drawn once, a park stops the drawing and the 
             for (u32 b = first; b < std::min(first + chunk, blocks); ++b) drawn.insert(b);
         }
         port.answer(letter);
+        port.save();
     };
     draw_some(0, 10);
     draw_some(1, 0);
@@ -202,7 +201,7 @@ TEST_CASE("tickets: every block is drawn once, a park stops the drawing and the 
     t.linker->save(t.engine.team);
     t.scheduler->dismiss_workers(t.engine.team);
     for (u32 w = 0; w < 3; ++w) {
-        device::worker_port<P> port(t.engine.m, w, w);
+        test_port port(t.engine.m, w, w);
         const auto letter = port.wait();
         REQUIRE(letter.leaves());
         port.leave(letter);
@@ -220,7 +219,7 @@ TEST_CASE("tickets: every block is drawn once, a park stops the drawing and the 
     let_waits_end(t.engine);
     u32 small = 0;
     for (u32 w = 0; w < 3; ++w) {
-        device::worker_port<P> port(t.engine.m, w, w);
+        test_port port(t.engine.m, w, w);
         const auto letter = port.wait();
         if (letter.slot() != 9) continue;
         port.answer(letter);
@@ -244,7 +243,7 @@ TEST_CASE("a worker that sees the tickets used up says so, and then nobody else 
     t.settle();
     let_waits_end(t.engine);
     const auto done = [&](u32 w) { return device::done_word{t.engine.m.done[w].raw}; };
-    device::worker_port<P> first(t.engine.m, 0, 0), second(t.engine.m, 1, 1);
+    test_port first(t.engine.m, 0, 0), second(t.engine.m, 1, 1);
     const auto small = first.wait();
     REQUIRE((small.slot() == 4 && !small.tickets()));
     const auto invited = second.wait();
@@ -277,7 +276,7 @@ TEST_CASE("a worker that a park stopped does not say that the tickets are used u
     t.put(2, 5);
     t.settle();
     for (u32 w = 0; w < 2; ++w) {
-        device::worker_port<P> port(t.engine.m, w, w);
+        test_port port(t.engine.m, w, w);
         const auto letter = port.wait();
         REQUIRE(port.draw(port.record(letter), 5, 1) < 5);
         P::store(edge::P1_stop, *t.engine.m.stop, static_cast<u32>(device::stop_level::park), order::relaxed, scope::device);
@@ -299,7 +298,7 @@ TEST_CASE("a drawer of tickets takes more the shorter they are and the more are 
     t.start();
     t.put(2, blocks);
     t.settle();
-    device::worker_port<P> ports[] = {{t.engine.m, 0, 0}, {t.engine.m, 1, 1}};
+    test_port ports[] = {{t.engine.m, 0, 0}, {t.engine.m, 1, 1}};
     const device::mail letters[] = {ports[0].wait(), ports[1].wait()};
     using device::ticket_run;
     device::ticket_drawer<P> drawers[] = {{ports[0], ports[0].record(letters[0]), blocks, 1}, {ports[1], ports[1].record(letters[1]), blocks, 1}};
@@ -355,17 +354,25 @@ TEST_CASE("a drawer of tickets takes more the shorter they are and the more are 
     for (u32 b = 0; b < blocks; ++b) REQUIRE(ran.count(b) == 1);
 }
 
-TEST_CASE("completion words hold 27 bits of the count beside what they say of the mail, across the wrap", "[device][scheduler]")
+TEST_CASE("completion words hold the low bits of the count, which of the last mails were skipped, and what they say of the last one", "[device][scheduler]")
 {
-    for (const u32 count : {0u, 1u, 0x07fffffeu, 0x07ffffffu, 0x08000000u, 0x7fffffffu, 0xffffffffu})
-        for (u32 bits = 0; bits < 32; ++bits) {
-            const auto word = device::done_word{device::done_word::make(count, bits)};
-            CHECK(word.count() == (count & device::number_mask));
-            CHECK((word.raw & 31) == bits);
+    using device::done_word;
+    for (const u32 count : {0u, 1u, 0xffeu, 0xfffu, 0x1000u, 0x7fffffffu, 0xffffffffu})
+        for (u32 bits = 0; bits < 8; ++bits) {
+            done_word word{done_word::make(count, 0, bits)};
+            CHECK((word.raw & 7) == bits);
+            for (u32 behind = 0; behind < P::mailbox_depth; ++behind) CHECK(word.answered_since(count - behind) == behind);
             CHECK(device::tag_of(count) != 0);
-            CHECK(device::tag_of(count) == device::tag_of(word.count()));
-            CHECK(device::tag_of(count) != device::tag_of(count + device::mailbox_depth)); // of one mail place
-            CHECK(device::done_word::make(device::tag_of(count), bits) == word.raw);       // the worker makes it from the tag
+            CHECK(device::tag_of(count) != device::tag_of(count + P::mailbox_depth)); // of one mail place
+            CHECK(done_word::make(device::tag_of(count), 0, bits) == word.raw);       // the worker makes it from the tag
+            // Every third mail is skipped: the last `history` of them are known.
+            u32 number = count;
+            for (u32 i = 0; i < 40; ++i) {
+                ++number;
+                word.raw = done_word::make(number, word.skipped_before() | (i % 3 == 0 ? 1u : 0u), bits);
+                for (u32 behind = 0; behind < done_word::history && behind <= i; ++behind) REQUIRE(word.skipped(number - behind) == ((i - behind) % 3 == 0));
+                REQUIRE((word.raw & 7) == bits);
+            }
         }
 }
 
@@ -373,11 +380,10 @@ TEST_CASE("a failure is told with its task on either side of the count's wrap, a
 {
     scheduler_test t({.window = 32, .workers = 1});
     const u32 start = 0x07fffffe;
-    t.engine.s.sent[0] = t.engine.s.seen[0] = start;
-    t.engine.m.done[0].raw = device::done_word::make(start, 0);
+    mails_so_far(t.engine, 0, start);
     t.start();
     let_waits_end(t.engine);
-    device::worker_port<P> port(t.engine.m, 0, 0);
+    test_port port(t.engine.m, 0, 0);
     for (u32 i = 0; i < 4; ++i) {
         t.put(i);
         t.settle();
@@ -441,7 +447,7 @@ TEST_CASE("a hop costs one fence: what waited is mailed behind the fence of the 
         t.engine.s.linked->raw = linked;
         t.start();
         let_waits_end(t.engine);
-        device::worker_port<P> port(t.engine.m, 0, 0);
+        test_port port(t.engine.m, 0, 0);
         t.put(0);
         for (u32 slot = 1; slot < 8; ++slot) t.put_behind(slot, {slot - 1});
         t.settle();
@@ -474,7 +480,7 @@ TEST_CASE("a task that waits while more than 2^15 others are linked is woken and
     scheduler_test t({.window = 32, .workers = 2});
     t.start();
     let_waits_end(t.engine);
-    device::worker_port<P> first(t.engine.m, 0, 0), second(t.engine.m, 1, 1);
+    test_port first(t.engine.m, 0, 0), second(t.engine.m, 1, 1);
     t.put(30);
     t.put_behind(31, {30});
     t.settle();
@@ -503,7 +509,7 @@ TEST_CASE("what a park leaves in the report and the ready queue is taken up by t
         INFO(look_between);
         scheduler_test t({.window = 32, .workers = 1});
         t.start();
-        device::worker_port<P> port(t.engine.m, 0, 0);
+        test_port port(t.engine.m, 0, 0);
         t.put(0);
         t.put_behind(1, {0});
         t.put_behind(2, {0});
@@ -531,7 +537,7 @@ TEST_CASE("what a park leaves in the report and the ready queue is taken up by t
         // Relaunch.
         t.start();
         CHECK_FALSE(t.linker->empty());
-        device::worker_port<P> again(t.engine.m, 0, 0);
+        test_port again(t.engine.m, 0, 0);
         for (u32 slot = 1; slot < 4; ++slot) {
             t.settle();
             const auto next = again.wait();

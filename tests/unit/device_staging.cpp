@@ -6,6 +6,7 @@
 using namespace slipstream;
 using namespace slipstream::tests;
 using device::done_word;
+using device::low_bits;
 using device::mail;
 using device::order;
 using device::report_kind;
@@ -15,7 +16,8 @@ using device::verdict;
 namespace {
 
 struct staging_test : scheduler_test {
-    explicit staging_test(u32 workers, u32 window = 32) : scheduler_test({.window = window, .workers = workers, .staging = true})
+    explicit staging_test(u32 workers, u32 window = 32, bool chaining = false)
+        : scheduler_test({.window = window, .workers = workers, .staging = true, .chaining = chaining})
     {
         launch();
     }
@@ -33,7 +35,7 @@ struct staging_test : scheduler_test {
     mail take(u32 worker, u32 slot, u32 waits)
     {
         const mail letter = ports[worker].wait();
-        INFO("worker " << worker);
+        INFO("worker " << worker << ", slot " << slot);
         REQUIRE_FALSE(letter.leaves());
         REQUIRE(letter.slot() == slot);
         REQUIRE(letter.waits() == waits);
@@ -43,7 +45,11 @@ struct staging_test : scheduler_test {
     void answer(u32 worker, const mail& letter, u32 failure = 0)
     {
         if (failure != 0) ports[worker].fail(ports[worker].record(letter), failure);
+        // let_waits_end() is not meant for the look that comes with an answer.
+        const u32 level = engine.m.stop->raw;
+        if (level == static_cast<u32>(device::stop_level::abort)) stop(device::stop_level::none);
         ports[worker].answer(letter);
+        stop(static_cast<device::stop_level>(level));
     }
     /// It must be skipped.
     void skip(u32 worker, const mail& letter)
@@ -77,8 +83,11 @@ struct staging_test : scheduler_test {
         }
     }
 
-    std::vector<device::worker_port<P>> ports;
+    std::vector<test_port> ports;
 };
+
+/// A bit for each of the last mails that was skipped, the last one lowest.
+u32 skips_in(u32 done) { return done >> done_word::history_at & low_bits(done_word::history); }
 
 access_entry byte(u64 address, access_mode mode) { return access_entry::range(mode, address, 1); }
 
@@ -190,18 +199,17 @@ TEST_CASE("a task of tickets is neither staged nor waited for", "[device][stagin
 TEST_CASE("how much is staged: mailboxes of a serial program may be full, beside other work some workers stay free", "[device][staging]")
 {
     {
-        staging_test t(4); // 8 mails, while no more than two tasks are handed over
+        staging_test t(4); // mailboxes full, while no more than two tasks are handed over; else 4 - 4 / 4 blocks
         t.put(0, 4);
-        t.put_behind(1, {0}, 4);
-        t.put_behind(2, {1});
+        for (u32 slot = 1; slot < 4; ++slot) t.put_behind(slot, {slot - 1}, 4);
         t.settle();
-        CHECK(t.staged(1));
-        CHECK_FALSE(t.staged(2));
+        CHECK((t.staged(1) && t.staged(2)));
+        CHECK_FALSE(t.staged(3));
         for (u32 w = 0; w < 4; ++w) t.answer(w, t.take(w, 0, 0));
         t.settle();
-        CHECK(t.staged(2)); // there is room again
-        for (u32 w = 0; w < 4; ++w) t.run(w, 1, 1);
-        t.run(0, 2, 1);
+        CHECK(t.staged(3)); // there is room again
+        for (u32 slot = 1; slot < 4; ++slot)
+            for (u32 w = 0; w < 4; ++w) t.run(w, slot, 1);
         t.check_empty();
     }
     {
@@ -326,7 +334,7 @@ TEST_CASE("a skipped task goes back, is mailed again when its predecessor is com
             const u32 answered = t.engine.m.done[0].raw;
             if (seen_first) t.engine.m.done[0].raw = unseen;
             t.skip(1, second);
-            CHECK((t.engine.m.done[1].raw & done_word::skipped_bit) != 0);
+            CHECK(skips_in(t.engine.m.done[1].raw) == 1);
             CHECK(t.finished_of(1).has_failures());
             t.settle();
             CHECK_FALSE(t.staged(1));
@@ -580,7 +588,7 @@ TEST_CASE("a later failure in a slot does not hide the one that is waited for", 
 
 TEST_CASE("a worker with two skipped mails says so of both; with one, of which", "[device][staging]")
 {
-    const auto said = [](const staging_test& t) { return t.engine.m.done[0].raw & (done_word::skipped_bit | done_word::skipped_before_bit); };
+    const auto said = [](const staging_test& t) { return skips_in(t.engine.m.done[0].raw); };
     {
         staging_test t(2);
         t.put(0, 2);
@@ -592,13 +600,13 @@ TEST_CASE("a worker with two skipped mails says so of both; with one, of which",
         t.settle();
         t.answer(1, other, 4);
         t.skip(0, t.take(0, 1, 1));
-        CHECK(said(t) == done_word::skipped_bit);
+        CHECK(said(t) == 0b1);
         t.skip(0, t.take(0, 2, 1));
-        CHECK(said(t) == (done_word::skipped_bit | done_word::skipped_before_bit));
+        CHECK(said(t) == 0b11);
         t.settle();
         CHECK(t.take_retired() == 1);
         t.run(0, 1);
-        CHECK(said(t) == done_word::skipped_before_bit);
+        CHECK(said(t) == 0b110);
         t.run(1, 2);
         CHECK(t.take_retired() == 2);
         t.check_empty();
@@ -622,7 +630,7 @@ TEST_CASE("a worker with two skipped mails says so of both; with one, of which",
         if (plain_first) t.answer(0, t.take(0, 5, 0));
         t.skip(0, t.take(0, 1, 1));
         if (!plain_first) t.answer(0, t.take(0, 5, 0));
-        CHECK(said(t) == (plain_first ? done_word::skipped_bit : done_word::skipped_before_bit));
+        CHECK(said(t) == (plain_first ? 0b1u : 0b10u));
         t.settle();
         CHECK(t.take_retired() == 2);
         t.run(0, 1);
@@ -631,21 +639,14 @@ TEST_CASE("a worker with two skipped mails says so of both; with one, of which",
     }
 }
 
-TEST_CASE("done_word tells whether one of the last two mails was skipped, across the wrap", "[device][staging]")
-{
-    for (const u32 number : {1u, 0x07ffffffu, 0x08000000u, 0x08000001u, 0xffffffffu, 0u}) {
-        for (const u32 bits : {0u, 4u, 8u, 12u}) {
-            const done_word word{done_word::make(number, bits | done_word::paused_bit | done_word::failed_bit)};
-            CHECK(word.skipped(number) == ((bits & done_word::skipped_bit) != 0));
-            CHECK(word.skipped(number - 1) == ((bits & done_word::skipped_before_bit) != 0));
-        }
-    }
-}
-
 TEST_CASE("mails, waits and reports keep their fields apart", "[device][staging]")
 {
-    const mail letter{7 | 3u << 16, 0x0fffffffu | device::waits_max << 28, 1u << 30 | mail::tickets_bit, 5};
-    CHECK((letter.block() == 0x0fffffff && letter.waits() == device::waits_max && letter.task() == 1u << 30 && letter.tickets()));
+    const mail letter{7 | 3u << 16, 0x07ffffffu | device::waits_max << 28, 1u << 30 | mail::tickets_bit, 5};
+    CHECK((letter.block() == 0x07ffffff && letter.waits() == device::waits_max && letter.task() == 1u << 30 && letter.tickets()));
+    CHECK((letter.slot() == 7 && letter.type() == 3 && !letter.follows() && !letter.sole()));
+    const mail behind{(device::window_slots_max - 1) | mail::follows_bit | 0xffffu << 16, mail::sole_bit, 5, 5};
+    CHECK((behind.slot() == device::window_slots_max - 1 && behind.type() == 0xffff && behind.follows() && behind.sole() && behind.staged()));
+    CHECK((behind.block() == 0 && behind.waits() == 0));
     const auto entry = device::ready_entry::make(device::window_slots_max - 1, 0xffff, device::waits_max);
     CHECK((entry.slot() == device::window_slots_max - 1 && entry.waits() == device::waits_max && entry.number() == 0xffff));
     for (const report_kind kind : {report_kind::completed, report_kind::failed, report_kind::cancelled, report_kind::skipped, report_kind::declined}) {
@@ -664,10 +665,7 @@ TEST_CASE("a park does not wait for staged mails: their workers leave, and take 
     for (const u32 sent : {0u, 0x07fffffeu, 0xfffffffeu}) {
         INFO("mails sent before " << sent);
         staging_test t(2);
-        for (u32 w = 0; w < 2; ++w) {
-            t.engine.s.sent[w] = t.engine.s.seen[w] = sent;
-            t.engine.m.done[w].raw = done_word::make(sent, 0);
-        }
+        for (u32 w = 0; w < 2; ++w) mails_so_far(t.engine, w, sent);
         t.launch();
         t.put(0);
         t.put_behind(1, {0});
@@ -691,9 +689,11 @@ TEST_CASE("a park does not wait for staged mails: their workers leave, and take 
         CHECK(t.take_retired() == 1);
         t.linker->save(t.engine.team);
         t.scheduler->dismiss_workers(t.engine.team);
-        CHECK((t.engine.s.sent[0] == sent + 2 && t.engine.s.seen[0] == sent + 1 && t.engine.s.mailed[0] == 2));
-        CHECK((t.engine.s.sent[1] == sent + 2 && t.engine.s.seen[1] == sent && t.engine.s.mailed[1] == (1 | 3u << 16)));
-        for (u32 w = 0; w < 2; ++w) CHECK(t.engine.m.done[w].raw == done_word::make(t.engine.s.seen[w], 0));
+        const auto mailed = [&](u32 w, u32 number) { return t.engine.s.mailed[w * P::mailbox_depth + number % P::mailbox_depth]; };
+        CHECK((t.engine.s.sent[0] == sent + 2 && t.engine.s.seen[0] == sent + 1 && mailed(0, sent + 2) == 2));
+        CHECK((t.engine.s.sent[1] == sent + 2 && t.engine.s.seen[1] == sent && mailed(1, sent + 1) == 1 && mailed(1, sent + 2) == 3));
+        for (u32 w = 0; w < 2; ++w) CHECK(t.engine.m.done[w].raw == done_word::make(t.engine.s.seen[w], 0, 0));
+        for (u32 w = 0; w < 2; ++w) t.ports[w].save();
         // The next launch. The linker may have had nothing to do in between.
         t.stop(device::stop_level::none);
         t.launch();
@@ -743,5 +743,212 @@ TEST_CASE("a park with one worker that waits and one that is idle: one leaves by
     t.run(1, 1, 1);
     CHECK(t.scheduler->workers_idle(t.engine.team));
     CHECK(t.take_retired() == 2);
+    t.check_empty();
+}
+
+namespace {
+
+/// Takes, runs and answers a mail that must follow the one before on its worker, and wait for `others` elsewhere.
+void run_behind(staging_test& t, u32 worker, u32 slot, u32 others = 0)
+{
+    const mail letter = t.take(worker, slot, others);
+    CHECK(letter.follows());
+    REQUIRE(t.ports[worker].await(t.engine.team, letter) == verdict::run);
+    t.answer(worker, letter);
+}
+
+} // namespace
+
+TEST_CASE("a chain goes to one worker as far as its mailbox has room, and on to the next one", "[device][staging][chaining]")
+{
+    constexpr u32 depth = P::mailbox_depth;
+    staging_test t(32, 64, true);
+    t.put(0);
+    for (u32 slot = 1; slot < 2 * depth + 1; ++slot) t.put_behind(slot, {slot - 1});
+    t.settle();
+    const mail first = t.take(0, 0, 0);
+    CHECK_FALSE(first.follows());
+    t.answer(0, first);
+    for (u32 slot = 1; slot < depth; ++slot) run_behind(t, 0, slot);
+    const mail next = t.take(1, depth, 1); // waits for the last one on worker 0
+    CHECK_FALSE(next.follows());
+    REQUIRE(t.ports[1].await(t.engine.team, next) == verdict::run);
+    t.answer(1, next);
+    for (u32 slot = depth + 1; slot < 2 * depth; ++slot) run_behind(t, 1, slot);
+    t.settle(); // takes all answers of a worker at once
+    CHECK(t.take_retired() == 2 * depth);
+    t.run(2, 2 * depth, 1);
+    CHECK(t.take_retired() == 1);
+    t.check_empty();
+}
+
+TEST_CASE("of several that wait for a task one comes behind it, and none that waits for another worker's, too", "[device][staging][chaining]")
+{
+    staging_test t(8, 32, true);
+    t.put(0);
+    t.put(1);
+    t.settle(); // workers 0 and 1
+    for (u32 slot = 2; slot < 5; ++slot) t.put_behind(slot, {0});
+    t.put_behind(5, {0, 1});
+    t.settle();
+    t.answer(0, t.take(0, 0, 0));
+    run_behind(t, 0, 2);
+    t.run(2, 3, 1);
+    t.run(3, 4, 1);
+    const mail both = t.take(4, 5, 2);
+    CHECK_FALSE(both.follows());
+    t.answer(1, t.take(1, 1, 0));
+    REQUIRE(t.ports[4].await(t.engine.team, both) == verdict::run);
+    t.answer(4, both);
+    t.settle();
+    CHECK(t.take_retired() == 6);
+    t.check_empty();
+}
+
+TEST_CASE("what a worker was mailed before it needs no word of: two buffers in turns stay with it", "[device][staging][chaining]")
+{
+    staging_test t(8, 32, true);
+    t.put(0);
+    t.put_behind(1, {0});
+    for (u32 slot = 2; slot < 6; ++slot) t.put_behind(slot, {slot - 2, slot - 1});
+    t.settle();
+    t.answer(0, t.take(0, 0, 0));
+    for (u32 slot = 1; slot < 6; ++slot) run_behind(t, 0, slot);
+    t.settle();
+    CHECK(t.take_retired() == 6);
+    t.check_empty();
+}
+
+TEST_CASE("a task follows the one that was linked last, whatever slots they have", "[device][staging][chaining]")
+{
+    staging_test t(4, 32, true);
+    t.put(9);
+    t.put_behind(3, {9});
+    t.put_behind(20, {3, 9});
+    t.settle();
+    t.answer(0, t.take(0, 9, 0));
+    run_behind(t, 0, 3);
+    run_behind(t, 0, 20);
+    t.settle();
+    t.check_empty();
+}
+
+TEST_CASE("a slot that came again is not taken for the task that was waited for", "[device][staging][chaining]")
+{
+    // One worker, and a ticket task at the head: what is behind it stays in the ready queue while its predecessor completes.
+    staging_test t(2, 32, true);
+    t.put(0);
+    t.settle();
+    t.put(9, 5); // tickets: worker 1
+    t.put_behind(1, {0});
+    t.settle();
+    CHECK(t.staged(1));
+    t.answer(0, t.take(0, 0, 0));
+    t.settle();
+    CHECK(t.take_retired() == 1);
+    t.put(0, 1); // the slot comes again, behind slot 1 in the ready queue
+    t.stop(device::stop_level::none);
+    for (const u32 w : {0u, 1u}) {
+        const mail tickets = t.take(w, 9, 0);
+        while (t.ports[w].draw(t.ports[w].record(tickets), 5, 1) < 5) {}
+        t.answer(w, tickets);
+    }
+    let_waits_end(t.engine);
+    t.settle();
+    std::set<u32> slots;
+    for (u32 w = 0; w < 2; ++w) {
+        const mail letter = t.ports[w].wait();
+        REQUIRE_FALSE(letter.leaves());
+        CHECK_FALSE(letter.follows());
+        if (letter.staged()) REQUIRE(t.ports[w].await(t.engine.team, letter) == verdict::run); // its predecessor's count has come
+        slots.insert(letter.slot());
+        t.answer(w, letter);
+    }
+    CHECK(slots == std::set<u32>{0, 1});
+    t.settle();
+    CHECK(t.take_retired() == 3);
+    t.check_empty();
+}
+
+TEST_CASE("behind a failure a whole chain is skipped, comes again and is settled; the worker goes on", "[device][staging][chaining][failure]")
+{
+    staging_test t(8, 32, true);
+    t.put(0, 1, {byte(0x1000, access_mode::write)});
+    for (u32 slot = 1; slot < 5; ++slot) t.put_behind(slot, {slot - 1}, 1, {byte(0x2000 + slot, access_mode::write)}); // reads nothing of it
+    t.settle();
+    t.answer(0, t.take(0, 0, 0), 7);
+    for (u32 slot = 1; slot < 5; ++slot) t.skip(0, t.take(0, slot, 0));
+    CHECK(skips_in(t.engine.m.done[0].raw) == 0b1111);
+    t.settle();
+    CHECK(t.take_retired() == 1);
+    for (u32 slot = 1; slot < 5; ++slot) { // one after the other: nothing is staged while there is poison
+        const mail letter = t.take(0, slot, 0);
+        CHECK_FALSE(letter.staged());
+        t.answer(0, letter);
+        t.settle();
+    }
+    CHECK(t.take_retired() == 4);
+    t.check_empty();
+}
+
+TEST_CASE("an answer may come with the next one, when nobody else was known to wait", "[device][staging][chaining]")
+{
+    staging_test t(4, 32, true);
+    t.put(0);
+    t.put_behind(1, {0});
+    t.put_behind(2, {1});
+    t.settle();
+    const mail first = t.take(0, 0, 0);
+    REQUIRE(t.ports[0].may_answer_later(first));
+    t.ports[0].answer_later(first);
+    CHECK(t.finished_of(0).blocks() == 0);
+    const mail second = t.take(0, 1, 0);
+    CHECK((second.follows() && second.sole()));
+    REQUIRE(t.ports[0].await(t.engine.team, second) == verdict::run);
+    t.ports[0].answer_later(second);
+    t.settle();
+    CHECK(t.take_retired() == 0);
+    const mail third = t.take(0, 2, 0);
+    REQUIRE(t.ports[0].await(t.engine.team, third) == verdict::run);
+    CHECK_FALSE(t.ports[0].may_answer_later(third)); // there is no next one
+    t.answer(0, third);
+    for (u32 slot = 0; slot < 3; ++slot) CHECK(t.finished_of(slot).blocks() == 1);
+    t.settle();
+    CHECK(t.take_retired() == 3);
+    t.check_empty();
+    // Two wait: the answer is not kept back.
+    t.put(0);
+    t.put_behind(1, {0});
+    t.put_behind(2, {0});
+    t.settle();
+    const u32 at = t.has_mail(0) ? 0 : 1;
+    CHECK_FALSE(t.ports[at].may_answer_later(t.ports[at].wait()));
+}
+
+TEST_CASE("a park comes between two of a chain, and the next launch goes on with it", "[device][staging][chaining]")
+{
+    staging_test t(2, 32, true);
+    t.put(0);
+    for (u32 slot = 1; slot < 4; ++slot) t.put_behind(slot, {slot - 1});
+    t.settle();
+    const mail first = t.take(0, 0, 0);
+    t.stop(device::stop_level::park);
+    t.scheduler->stop_dispatch();
+    t.answer(0, first);
+    CHECK(t.ports[0].await(t.engine.team, t.take(0, 1, 0)) == verdict::leave);
+    CHECK((t.engine.m.done[0].raw & done_word::paused_bit) != 0);
+    t.settle();
+    CHECK(t.scheduler->workers_idle(t.engine.team));
+    t.linker->save(t.engine.team);
+    t.scheduler->dismiss_workers(t.engine.team);
+    t.ports[0].save();
+    CHECK(t.ports[1].wait().leaves());
+    t.ports[1].leave(t.ports[1].wait());
+    t.stop(device::stop_level::none);
+    t.launch();
+    t.settle();
+    for (u32 slot = 1; slot < 4; ++slot) run_behind(t, 0, slot);
+    t.settle();
+    CHECK(t.take_retired() == 4);
     t.check_empty();
 }

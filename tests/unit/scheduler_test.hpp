@@ -5,6 +5,28 @@
 
 namespace slipstream::tests {
 
+struct boxed {
+    std::unique_ptr<device::inbox<P>> box = std::make_unique<device::inbox<P>>();
+};
+/// A worker's port with an inbox of its own.
+struct test_port : private boxed, device::worker_port<P> {
+    test_port(const device::engine_memory<P>& m, u32 worker, u32 sm) : device::worker_port<P>(m, *box, worker, sm) {}
+    device::mail wait()
+    {
+        P::team team;
+        return device::worker_port<P>::wait(team);
+    }
+    void answer(const device::mail& letter) { device::worker_port<P>::answer(letter, next_follows(letter)); }
+};
+/// As if so many mails had been sent and answered.
+template <class Engine>
+void mails_so_far(Engine& engine, u32 worker, u32 count)
+{
+    engine.s.sent[worker] = engine.s.seen[worker] = count;
+    engine.m.done[worker].raw = device::done_word::make(count, 0, 0);
+    P::set(engine.m.mailboxes[worker].answered, count);
+}
+
 struct scheduler_test {
     explicit scheduler_test(const engine_shape& shape)
         : engine(shape), admitted(engine.s.admitted_queue()), finished(engine.s.finished_queue()), retired(engine.s.retired_queue())

@@ -174,6 +174,7 @@ TEST_CASE("a task mailed behind a running one shows since when its worker has wa
             auto c = host_config();
             c.host_workers = 2;
             c.flight_log = 16;
+            c.chaining = false;
             engine rt(c);
             u64 x = 1;
             gate g;

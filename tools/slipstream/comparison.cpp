@@ -41,6 +41,7 @@ config engine_configuration(const options& o, const engines::device_memory& devi
     c.rings = 1; // engines submit from one thread
     c.workers_per_sm = o.workers_per_sm;
     c.staging = o.staging;
+    c.chaining = o.chaining;
     return c;
 }
 

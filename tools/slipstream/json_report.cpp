@@ -51,6 +51,7 @@ void write_environment(json_writer& w, const environment& e, const options& o)
     field(w, "ring", o.ring);
     field(w, "workers_per_sm", o.workers_per_sm);
     field(w, "staging", o.staging);
+    field(w, "chaining", o.chaining);
     field(w, "repeat", o.repeat);
     field(w, "seed", o.seed);
     w.EndObject();

@@ -13,6 +13,7 @@ struct options {
     u32 ring = 1024;
     u32 workers_per_sm = 1;
     bool staging = true;
+    bool chaining = true;
     u32 repeat = 11;
     u64 seed = 1;
     std::string json; ///< "": no JSON; "-": stdout

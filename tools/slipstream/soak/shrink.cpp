@@ -20,7 +20,7 @@ public:
             const soak_case usual;
             for (const auto& change : std::initializer_list<std::function<void(soak_case&)>>{
                      [](soak_case& c) { c.parks = 0; }, [&](soak_case& c) { c.residency_ms = usual.residency_ms; }, [](soak_case& c) { c.start = 0; },
-                     [](soak_case& c) { c.staging = 1; }, [](soak_case& c) { c.per_sm = 1; }, [](soak_case& c) { c.threads = 1; },
+                     [](soak_case& c) { c.staging = 1; }, [](soak_case& c) { c.chaining = 0; }, [](soak_case& c) { c.per_sm = 1; }, [](soak_case& c) { c.threads = 1; },
                      [](soak_case& c) { c.threads = std::min(c.threads, 2u); }, [](soak_case& c) { c.workers = std::min(c.workers, 4u); }, [](soak_case& c) { c.workers = std::min(c.workers, 2u); },
                      [](soak_case& c) { c.window = std::max(std::min(c.window, 2u), c.threads + 1); },
                      [](soak_case& c) { c.window = std::max(std::min(c.window, 16u), c.threads + 1); }, [](soak_case& c) { c.ring = std::min(c.ring, 2u); },

@@ -47,7 +47,7 @@ const std::vector<key>& keys()
         SLIPSTREAM_KEY(seed, 0, ~u64{0}),       SLIPSTREAM_KEY(tasks, 2, 1u << 20),    SLIPSTREAM_KEY(from, 0, 1u << 20),
         SLIPSTREAM_KEY(keep, 0, ~0u),           SLIPSTREAM_KEY(window, 2, 4096),       SLIPSTREAM_KEY(ring, 2, 1u << 24),
         SLIPSTREAM_KEY(threads, 1, 8),          SLIPSTREAM_KEY(per_sm, 1, 2),          SLIPSTREAM_KEY(workers, 1, 1024),
-        SLIPSTREAM_KEY(residency_ms, 1, 10000), SLIPSTREAM_KEY(parks, 0, 1),           SLIPSTREAM_KEY(staging, 0, 1),
+        SLIPSTREAM_KEY(residency_ms, 1, 10000), SLIPSTREAM_KEY(parks, 0, 1),           SLIPSTREAM_KEY(staging, 0, 1), SLIPSTREAM_KEY(chaining, 0, 1),
         SLIPSTREAM_KEY(start, 0, u64{1} << 54), SLIPSTREAM_KEY(hide, 0, 3)};
 #undef SLIPSTREAM_KEY
     return all;
@@ -118,6 +118,7 @@ soak_case draw_case(u64 seed, u32 number, u32 style)
     c.residency_ms = one_of({1, 3, 20, 200, 200});
     c.parks = random.below(3) == 0;
     c.staging = random.below(8) != 0;
+    c.chaining = random.below(4) != 0;
     // Positions, queue counters and mails begin so that they wrap in the first thousands of tasks: 2^32 slots or tasks, 2^27 tasks
     // (identities), 2^32 laps of the ring (tags).
     const u64 ring_laps = (u64{1} << 32) * c.ring;
