@@ -2,7 +2,7 @@
 //
 // Control block: warp 0 schedules, warp 1 ingests, warp 2 notifies, warp 3 links, warps 4 to 7 admit. Its state is copied from device
 // memory into shared memory at launch and back at park.
-// Workers: thread 0 talks to the mailbox, its warp waits for predecessors, all threads run bodies; of a type whose blocks have fewer threads, groups of so many draw tickets and run
+// Workers: the first warp reads mail and waits for predecessors, its thread 0 answers, all threads run bodies; of a type whose blocks have fewer threads, groups of so many draw tickets and run
 // blocks each by itself. Bodies are dispatched by a switch over a compile-time list, in one translation unit: function pointers would make ptxas spill
 // and ignore setmaxnreg.
 #pragma once
