@@ -835,18 +835,19 @@ TEST_CASE("a task follows the one that was linked last, whatever slots they have
 
 TEST_CASE("a slot that came again is not taken for the task that was waited for", "[device][staging][chaining]")
 {
-    // One worker, and a ticket task at the head: what is behind it stays in the ready queue while its predecessor completes.
+    // A ticket task at the head: what is behind it stays in the ready queue while its predecessor completes.
     staging_test t(2, 32, true);
     t.put(0);
     t.settle();
-    t.put(9, 5); // tickets: worker 1
+    t.put(9, 5); // tickets: worker 1, and 0 when it is idle
     t.put_behind(1, {0});
     t.settle();
     CHECK(t.staged(1));
     t.answer(0, t.take(0, 0, 0));
     t.settle();
     CHECK(t.take_retired() == 1);
-    t.put(0, 1); // the slot comes again, behind slot 1 in the ready queue
+    t.put(0, 1); // the slot comes again, behind slot 1 in the ready queue; with a third all are one parcel
+    t.put(20);
     t.stop(device::stop_level::none);
     for (const u32 w : {0u, 1u}) {
         const mail tickets = t.take(w, 9, 0);
@@ -866,7 +867,8 @@ TEST_CASE("a slot that came again is not taken for the task that was waited for"
     }
     CHECK(slots == std::set<u32>{0, 1});
     t.settle();
-    CHECK(t.take_retired() == 3);
+    t.run(0, 20);
+    CHECK(t.take_retired() == 4);
     t.check_empty();
 }
 
