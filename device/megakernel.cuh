@@ -35,9 +35,6 @@ __device__ __forceinline__ void with_task(task_list<Tasks...>, u32 type, const v
     ((index++ == type ? call(static_cast<const Tasks*>(words)) : false) || ...);
 }
 
-template <class... Tasks>
-constexpr u32 count_of(task_list<Tasks...>) { return sizeof...(Tasks); }
-
 template <u32 Size, class... Tasks>
 constexpr bool any_of_size(task_list<Tasks...>)
 {
@@ -51,6 +48,13 @@ __device__ __forceinline__ u32 threads_of_type(task_list<Tasks...>, u32 type)
     u32 index = 0, threads = worker_threads;
     ((index++ == type ? (threads = threads_of<Tasks>(), true) : false) || ...);
     return threads;
+}
+
+template <class... Tasks>
+__device__ __forceinline__ bool type_is_brief(task_list<Tasks...>, u32 type)
+{
+    u32 index = 0;
+    return ((index++ == type && is_brief<Tasks>()) || ...);
 }
 
 /// Block `index` of the task, by group number `group` of this worker's threads.
@@ -152,7 +156,7 @@ struct mail_plan {
 
     static constexpr u32 places = cuda_platform::mailbox_depth;
     __device__ bool bit(u32 from, const mail& letter) const { return (word >> (from + letter.tag % places) & 1) != 0; }
-    /// The next mail waits for nothing but mails of this worker, and does not take long: it runs at once, without a barrier or a look for a park in between.
+    /// The next mail waits for nothing but mails of this worker, and both are brief: it runs at once, without a barrier or a look for a park in between.
     __device__ bool goes_on(const mail& letter) const { return bit(0, letter); }
     /// And is all that was known to wait for this one: the answer comes with the next one's.
     __device__ bool answers_later(const mail& letter) const { return bit(places, letter); }
@@ -163,8 +167,6 @@ struct mail_plan {
 };
 static_assert(3 * mail_plan::places <= 32);
 
-/// At 2 GHz 1.3 us, its answer included: no longer takes what goes on without a look for a park, or keeps an answer waiting, a mailbox full of it at most.
-inline constexpr u32 short_cycles = 2600;
 /// While it waits for other workers' tasks, a worker looks for more mail after so many polls.
 inline constexpr u32 polls_between = 256;
 
@@ -176,14 +178,15 @@ struct alignas(16) work_order {
     verdict decision;
 };
 
-template <u32 Types>
-__device__ __forceinline__ mail_plan make_plan(const worker_port<cuda_platform>& port, inbox<cuda_platform>& box, const u32 (&lasted)[Types])
+template <class List>
+__device__ __forceinline__ mail_plan make_plan(const worker_port<cuda_platform>& port, inbox<cuda_platform>& box)
 {
     u32 mine = 0;
     const u32 number = box.answered + 1 + threadIdx.x;
     if (threadIdx.x + 1 < box.count()) {
         const mail& next = box.letter(number + 1);
-        const bool goes_on = next.follows() && next.waits() == 0 && lasted[next.type()] < short_cycles;
+        const bool brief = type_is_brief(List{}, box.letter(number).type()) && type_is_brief(List{}, next.type());
+        const bool goes_on = brief && next.follows() && next.waits() == 0;
         const u32 flags = static_cast<u32>(goes_on) | static_cast<u32>(goes_on && next.sole()) << mail_plan::places
                           | static_cast<u32>(next.follows()) << 2 * mail_plan::places;
         mine = flags << number % mail_plan::places;
@@ -202,10 +205,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
     __shared__ u32 kept_blocks[P::mailbox_depth];
     // Of the mail in hand, of the one before and of the next one, whose body some warps may have begun before others have looked at this.
     __shared__ block_failure failures[3];
-    __shared__ u32 lasted[count_of(List{})]; // cycles that a body of each type and its answer took here, when that was looked at last
-    // The leader's; not in registers, which would be the bodies'.
-    __shared__ flight_times times;
-    __shared__ u32 began; // cycles
+    __shared__ flight_times times; // the leader's; not in registers, which would be the bodies'
     u32 sm;
     asm("mov.u32 %0, %%smid;" : "=r"(sm));
     const bool leader = threadIdx.x == 0;
@@ -213,7 +213,6 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
     if (leader) {
         for (block_failure& f : failures) f.code = 0;
         times.wait_ns = 0;
-        for (u32& l : lasted) l = ~0u;
     }
     __syncthreads();
     mail mine{};
@@ -223,7 +222,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
     for (u32 turn = 0;; turn = turn == 2 ? 0 : turn + 1) {
         block_failure& failure = failures[turn];
         u32 blocks = 0;
-        bool skipped = false, timed = false;
+        bool skipped = false;
         if (at_hand) {
             mine = box.letter(mine.tag + 1);
             blocks = kept_blocks[mine.tag % P::mailbox_depth];
@@ -240,7 +239,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                 for (;;) {
                     if (new_ones && !next.leaves()) {
                         copy_structs(port, box, kept_words, kept_blocks);
-                        const mail_plan made = make_plan(port, box, lasted);
+                        const mail_plan made = make_plan<List>(port, box);
                         if (leader) order.plan = made;
                     }
                     if (leader) order.blocks = kept_blocks[next.tag % P::mailbox_depth];
@@ -282,8 +281,6 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                 port.record_flight(mine, mine.block());
                 if (port.logs()) times.start_ns = P::clock_ns();
             }
-            timed = leader && !at_hand && mine.tag % 16 < 2; // now and then: a look at the clock costs 30 ns
-            if (timed) began = static_cast<u32>(clock64());
             __syncwarp(); // bodies begin with whole warps, whatever became of the leader's branch
             with_task<0>(List{}, type, words, [&]<class Task>(const Task& task) {
                 if (threads_of<Task>() == Threads || threadIdx.x < threads_of<Task>()) run_block<Threads>(task, 0, mine.block(), blocks, arena, failure);
@@ -314,7 +311,6 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             if (failed_before) failures[turn == 0 ? 2 : turn - 1].code = 0; // of the mail after the next: all have looked at the one before
             failed_before = code != 0;
             if (failed_before) order.plan = order.plan.stumbled();
-            if (timed) lasted[type] = static_cast<u32>(clock64()) - began;
         }
     }
 }

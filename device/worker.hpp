@@ -11,7 +11,7 @@
 // Mails are read all together, with their records: a mailbox of them costs one poll and one more RT.
 // A staged mail, moreover: a read of what it waits for, behind the mail (1 RT, all chunks together), polls of those finished counts, all of one
 // poll in flight together (of a single one, a lone worker: acquire loads), and one acquire fence.
-// One that follows and waits for nobody elsewhere: nothing of that. Where it is all that waits for the mail before it, and short, both are answered by one
+// One that follows and waits for nobody elsewhere: nothing of that. Where it is all that waits for the mail before it, and both are brief, they are answered by one
 // fence: what is left of a hop is the recorder's store and an addition.
 //
 // OWNERS  worker w alone writes done[w] (once it has left for a park, the scheduler) recorder[w], picks[w] and the counts behind mailbox[w], which it alone reads.
@@ -126,7 +126,7 @@ public:
         return next_follows(letter) && box_.letter(letter.tag + 1).waits() == 0 && !stumbled_ && !stumbled_lately();
     }
 
-    /// May the answer to this mail come with the next one's?
+    /// May the answer to this mail come with the next one's? Only if both are brief, too: whoever waits for this one waits for both.
     SLIPSTREAM_BOTH bool may_answer_later(const mail& letter) const
     {
         return !letter.tickets() && next_is_at_hand(letter) && box_.letter(letter.tag + 1).sole();
@@ -249,7 +249,7 @@ public:
         stumbled_ = true;
     }
 
-    /// The mail has run, and is to be answered with the next one, which is at hand and will not take long: nobody else was known to wait for it.
+    /// The mail has run, and is to be answered with the next one, which is at hand, both brief: nobody else was known to wait for it.
     SLIPSTREAM_BOTH void answer_later(const mail& letter)
     {
         done_ = done_word::make(letter.tag, done_word{done_}.skipped_before(), (done_ & done_word::failed_bit) | failed_);

@@ -124,10 +124,6 @@ private:
         device::inbox<P> box;
         device::worker_port<P> port(arguments_.memory, box, w, w);
         P::team team;
-        // An answer may come with the next one, if that does not take long (as on the GPU).
-        constexpr u64 short_ns = 2000;
-        std::vector<u64> lasted(arguments_.memory.n.types, short_ns);
-        u64 owing = 0;
         std::vector<std::max_align_t> shared(shared_bytes_ / sizeof(std::max_align_t) + 1);
         for (;;) {
             const device::mail letter = port.wait(team);
@@ -147,7 +143,6 @@ private:
                 break;
             }
             const auto run = [&](u32 first, u32 count) {
-                const u64 began = P::clock_ns();
                 port.record_flight(letter, first);
                 if (port.logs()) times.start_ns = P::clock_ns();
                 for (u32 b = first; b < first + count; ++b) {
@@ -155,7 +150,6 @@ private:
                     image_.host_bodies[type](record.words, block);
                     if (failure == 0) failure = block.failure();
                 }
-                lasted[type] = P::clock_ns() - began;
                 port.log_flight(letter, first, count, times, port.runs());
             };
             if (decision == device::verdict::skip) {
@@ -173,11 +167,10 @@ private:
                 }
             }
             if (failure != 0) port.fail(record, failure);
-            if (decision == device::verdict::run && port.may_answer_later(letter) && owing + lasted[box.letter(letter.tag + 1).type()] < short_ns) {
-                owing += lasted[box.letter(letter.tag + 1).type()];
+            // Of two brief ones the answers may come together (as on the GPU).
+            if (port.may_answer_later(letter) && image_.brief[type] && image_.brief[box.letter(letter.tag + 1).type()]) {
                 port.answer_later(letter);
             } else {
-                owing = 0;
                 port.answer(letter, port.next_follows(letter));
             }
         }

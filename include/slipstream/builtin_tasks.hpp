@@ -45,6 +45,7 @@ struct fill_task {
 /// Does nothing: a point in the order.
 struct marker_task {
     static constexpr const char* name = "marker";
+    static constexpr bool brief = true;
     template <class Block> SLIPSTREAM_BODY void operator()(Block&) const {}
 };
 

@@ -295,6 +295,29 @@ TEST_CASE("a wait with a deadline returns in time while the task runs on", "[gpu
     });
 }
 
+TEST_CASE("a task is seen to be complete while the one behind it on its worker runs, however brief the ones before were", "[gpu]")
+{
+    in_time(30, [] {
+        gpu_engine rt(gpu_config());
+        buffer<u64> b(rt, 1);
+        buffer<u32> counter(rt, 1);
+        counter.upload(std::vector<u32>{0});
+        const auto pair = [&](u32 spin) { // both in the window before either can run: the second is mailed behind the first
+            rt.pause();
+            const auto first = rt.submit(step_task{b});
+            const auto second = rt.submit(count_task{reinterpret_cast<u64>(counter.data()), spin}, {.accesses = {writes(b.data(), 8)}});
+            rt.resume();
+            return std::pair{first, second};
+        };
+        for (u32 i = 0; i < 20; ++i) CHECK(rt.wait(pair(1).second).ok());
+        const auto [first, second] = pair(40'000'000); // a second or so
+        CHECK(rt.wait(first).ok());
+        CHECK(rt.query(second).state == task_state::pending);
+        CHECK(rt.wait(second).ok());
+        CHECK(counters_of(counter)[0] == 21);
+    });
+}
+
 TEST_CASE("parks and relaunches under load lose nothing and run nothing twice", "[gpu]")
 {
     in_time(25, [] {

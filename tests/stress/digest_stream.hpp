@@ -91,6 +91,7 @@ struct listed_task {
 /// The accesses are typed members; what they do is taken from the members as they arrived on the device.
 struct member_task {
     static constexpr const char* name = "members";
+    static constexpr bool brief = true;
     in<u64> a;
     in2d<u64> b;
     u64 cells;

@@ -71,6 +71,56 @@ TEST_CASE("a pending task says pending, a deadline ends the wait, and the task g
     });
 }
 
+TEST_CASE("a task is seen to be complete while the one behind it on its worker runs, however brief the ones before were", "[api]")
+{
+    in_time(20, [] {
+        auto c = host_config();
+        c.host_workers = 1;
+        engine rt(c);
+        buffer<u64> b(rt, 1);
+        gate open, closed;
+        open.open();
+        const auto pair = [&](gate& g) { // both in the window before either can run: the second is mailed behind the first
+            rt.pause();
+            const auto first = rt.submit(step_task{b});
+            const auto second = rt.submit(g.task(), {.accesses = {writes(b.data(), 8)}});
+            rt.resume();
+            return std::pair{first, second};
+        };
+        for (u32 i = 0; i < 20; ++i) CHECK(rt.wait(pair(open).second).ok());
+        const auto [first, second] = pair(closed);
+        CHECK(rt.wait(first, after(5s)).ok());
+        CHECK(rt.query(second).state == task_state::pending);
+        closed.open();
+        CHECK(rt.wait(second).ok());
+    });
+}
+
+namespace {
+struct says_so {
+    static constexpr bool brief = true;
+};
+struct says_no {
+    static constexpr bool brief = false;
+};
+struct has_a_member {
+    bool brief;
+};
+} // namespace
+
+TEST_CASE("a type promises to be brief by a constant, not by a member of that name", "[api]")
+{
+    STATIC_REQUIRE(is_brief<says_so>());
+    STATIC_REQUIRE_FALSE(is_brief<says_no>());
+    STATIC_REQUIRE_FALSE(is_brief<has_a_member>());
+    STATIC_REQUIRE_FALSE(is_brief<gate_task>());
+    // It comes to the worker by the type's number.
+    const kernel_image image = detail::image_of<detail::platforms, gate_task, step_task, marker_task>();
+    CHECK_FALSE(image.brief[0]);
+    CHECK(image.brief[1]);
+    CHECK(image.brief[2]);
+}
+
 namespace {
 struct eight_task {
     static constexpr const char* name = "eight";

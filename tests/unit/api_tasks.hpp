@@ -12,6 +12,7 @@ using namespace std::chrono_literals;
 /// x[i] = x[i] * 3 + 1: n of them in a chain give one value only in the right number.
 struct step_task {
     static constexpr const char* name = "step";
+    static constexpr bool brief = true;
     inout<u64> x;
     template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
     {

@@ -8,6 +8,7 @@ namespace slipstream::bench {
 /// Block b steps words [b * words_each, (b + 1) * words_each). words_each = 0: a task that orders and does nothing.
 struct step_task {
     static constexpr const char* name = "step";
+    static constexpr bool brief = true;
     inout<u32> data;
     u32 words_each;
     u32 number;
@@ -20,6 +21,7 @@ struct step_task {
 /// One reader of a fan.
 struct relay_task {
     static constexpr const char* name = "relay";
+    static constexpr bool brief = true;
     in<u32> from;
     out<u32> to;
     u32 number;
@@ -32,6 +34,7 @@ struct relay_task {
 /// The joiner of a diamond.
 struct join_2_task {
     static constexpr const char* name = "join_2";
+    static constexpr bool brief = true;
     in<u32> a, b;
     inout<u32> to;
     u32 number;
@@ -45,6 +48,7 @@ struct join_2_task {
 /// The joiner of a fan of eight.
 struct join_8_task {
     static constexpr const char* name = "join_8";
+    static constexpr bool brief = true;
     in<u32> a, b, c, d, e, f, g, h;
     inout<u32> to;
     u32 number;
@@ -58,6 +62,7 @@ struct join_8_task {
 /// The joiner of a fan whose parts lie in one buffer: `from` holds as many arrays of the size of `to` as there are readers.
 struct join_task {
     static constexpr const char* name = "join";
+    static constexpr bool brief = true;
     in<u32> from;
     inout<u32> to;
     u32 number;
@@ -70,6 +75,7 @@ struct join_task {
 /// Two inputs, one output; writes one word of the output.
 struct sum_task {
     static constexpr const char* name = "sum";
+    static constexpr bool brief = true;
     in<u32> a, b;
     out<u32> y;
     u32 at;
@@ -89,6 +95,7 @@ SLIPSTREAM_BOTH u64 first_word(const unsigned char* bytes)
 /// Four ranges of bytes, aligned to nothing; steps the first whole word of the last one.
 struct gather_task {
     static constexpr const char* name = "gather";
+    static constexpr bool brief = true;
     in<unsigned char> a, b, c;
     inout<unsigned char> y;
     u32 number;
@@ -104,6 +111,7 @@ struct gather_task {
 /// Writes one word that it does not declare.
 struct store_task {
     static constexpr const char* name = "store";
+    static constexpr bool brief = true;
     u64 address;
     u32 number;
     template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const

@@ -120,6 +120,7 @@ SLIPSTREAM_BODY void soak_body(Block& block, const soak_board& board, u32 result
 
 template <class A, class B> struct two_access_task {
     static constexpr const char* name = A::is_rect ? "soak: tile" : B::mode == access_mode::write ? "soak: move" : "soak: update";
+    static constexpr bool brief = B::mode == access_mode::read_write; // of some types, so that both ways are gone
     A a;
     B b;
     soak_key key;
@@ -147,6 +148,7 @@ struct join_task {
 /// Adds to a cell that tasks of all threads add to, in whatever order they were admitted: none may be lost.
 struct add_task {
     static constexpr const char* name = "soak: add";
+    static constexpr bool brief = true;
     inout<u64> sum;
     soak_key key;
     template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
