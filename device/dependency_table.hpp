@@ -147,8 +147,8 @@ public:
                 s_.set_awaited(slot, ++waits, {p, s_.targets[p], s_.identities[p]});
             }
             s_.set_awaited(slot, 0, {last, s_.targets[last], s_.identities[last]});
-            if (has_one_successor(last)) team.set_bits(s_.sole[slot / 32], 1u << slot % 32);
-            else team.clear_bits(s_.sole[slot / 32], 1u << slot % 32);
+            if (is_brief(slot) && has_one_successor(last)) team.set_bits(s_.joins[slot / 32], 1u << slot % 32);
+            else team.clear_bits(s_.joins[slot / 32], 1u << slot % 32);
             staged(k, waits + 1);
         });
         team.sync();
@@ -243,6 +243,9 @@ private:
     {
         return (s_.successor_word(predecessor * m_.n.groups() + slot / 32) >> slot % 32 & 1) != 0;
     }
+
+    /// Of a task that waits: the slot of another one, which may be complete by now, may be filled anew.
+    SLIPSTREAM_BOTH bool is_brief(u32 slot) const { return s_.types[P::get(s_.heads[slot]).slot_and_type >> 16].brief != 0; }
 
     /// By a lane, of one that has some. Where the rows lie in device memory it is not worth looking.
     SLIPSTREAM_BOTH bool has_one_successor(u32 slot) const

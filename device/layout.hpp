@@ -454,7 +454,8 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
 
 // The control block's own memory as a list: field, type, where it lies, how many. One list makes the offsets (host) and the
 // pointers (device). `near` is fast memory, `far` device memory.
-//   ingest alone     progress .. types
+//   ingest alone     progress .. free_slot_count
+//   nobody, once initialised   types
 //   ingest fills while a slot is filling; the roles behind it read once it is decoded   pool_next .. first_block
 //   admission alone  live, index, exposed, orders, batch; it fills a row of predecessors before it hands the task on
 //   notifier alone   notices, flips, low_water
@@ -544,7 +545,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(staged, u32, near, s.groups())     /* a bit a slot: of these, those that wait */                                  \
     X(early, u32, near, s.groups())      /* a bit a slot: reported complete before one that it waits for */             \
     X(tainted, u32, near, s.groups())    /* a bit a slot: its finished_count has failures */                            \
-    X(sole, u32, near, s.groups())       /* a bit a slot: handed over staged, when nobody else waited for the last of those that it waits for */ \
+    X(joins, u32, near, s.groups())      /* a bit a slot: brief, and handed over staged when nobody else waited for the last of those that it waits for */ \
     X(waits_for, predecessor_list, near, s.window) /* of the task that was linked last */                               \
     X(waits_for_more, u16, far, s.window * (waits_max - waits_near_max)) /* the slots that it has no room for */        \
     X(order_at, u32, near, s.window)     /* its place in link_order, or one that never comes */                         \

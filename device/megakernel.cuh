@@ -50,13 +50,6 @@ __device__ __forceinline__ u32 threads_of_type(task_list<Tasks...>, u32 type)
     return threads;
 }
 
-template <class... Tasks>
-__device__ __forceinline__ bool type_is_brief(task_list<Tasks...>, u32 type)
-{
-    u32 index = 0;
-    return ((index++ == type && is_brief<Tasks>()) || ...);
-}
-
 /// Block `index` of the task, by group number `group` of this worker's threads.
 template <u32 Threads, class Task>
 __device__ __forceinline__ void run_block(const Task& task, u32 group, u32 index, u32 blocks, void* arena, block_failure& failure)
@@ -156,16 +149,15 @@ struct mail_plan {
 
     static constexpr u32 places = cuda_platform::mailbox_depth;
     __device__ bool bit(u32 from, const mail& letter) const { return (word >> (from + letter.tag % places) & 1) != 0; }
-    /// The next mail waits for nothing but mails of this worker, and both are brief: it runs at once, without a barrier or a look for a park in between.
+    /// The next mail waits for nothing but mails of this worker, and this one's answer may come with its own: it runs at once, without a barrier or a look
+    /// for a park in between.
     __device__ bool goes_on(const mail& letter) const { return bit(0, letter); }
-    /// And is all that was known to wait for this one: the answer comes with the next one's.
-    __device__ bool answers_later(const mail& letter) const { return bit(places, letter); }
     /// The next mail follows, and looks for a park.
-    __device__ bool looks(const mail& letter) const { return bit(2 * places, letter); }
+    __device__ bool looks(const mail& letter) const { return bit(places, letter); }
     /// One failed or was skipped: those that follow may have to be, too.
-    __device__ mail_plan stumbled() const { return {word & ~low_bits(2 * places)}; }
+    __device__ mail_plan stumbled() const { return {word & ~low_bits(places)}; }
 };
-static_assert(3 * mail_plan::places <= 32);
+static_assert(2 * mail_plan::places <= 32);
 
 /// While it waits for other workers' tasks, a worker looks for more mail after so many polls.
 inline constexpr u32 polls_between = 256;
@@ -178,17 +170,14 @@ struct alignas(16) work_order {
     verdict decision;
 };
 
-template <class List>
 __device__ __forceinline__ mail_plan make_plan(const worker_port<cuda_platform>& port, inbox<cuda_platform>& box)
 {
     u32 mine = 0;
     const u32 number = box.answered + 1 + threadIdx.x;
     if (threadIdx.x + 1 < box.count()) {
         const mail& next = box.letter(number + 1);
-        const bool brief = type_is_brief(List{}, box.letter(number).type()) && type_is_brief(List{}, next.type());
-        const bool goes_on = brief && next.follows() && next.waits() == 0;
-        const u32 flags = static_cast<u32>(goes_on) | static_cast<u32>(goes_on && next.sole()) << mail_plan::places
-                          | static_cast<u32>(next.follows()) << 2 * mail_plan::places;
+        const bool goes_on = box.letter(number).brief() && next.joins() && next.waits() == 0;
+        const u32 flags = static_cast<u32>(goes_on) | static_cast<u32>(next.follows()) << mail_plan::places;
         mine = flags << number % mail_plan::places;
     }
     const mail_plan all{__reduce_or_sync(0xffffffff, mine)};
@@ -239,7 +228,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                 for (;;) {
                     if (new_ones && !next.leaves()) {
                         copy_structs(port, box, kept_words, kept_blocks);
-                        const mail_plan made = make_plan<List>(port, box);
+                        const mail_plan made = make_plan(port, box);
                         if (leader) order.plan = made;
                     }
                     if (leader) order.blocks = kept_blocks[next.tag % P::mailbox_depth];
@@ -305,7 +294,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
         if (leader) {
             const u32 code = failure.code;
             if (code != 0) port.fail(record, code);
-            if (at_hand && plan.answers_later(mine)) port.answer_later(mine);
+            if (at_hand) port.answer_later(mine);
             else port.answer(mine, plan.looks(mine));
             // What nobody waits for.
             if (failed_before) failures[turn == 0 ? 2 : turn - 1].code = 0; // of the mail after the next: all have looked at the one before

@@ -48,15 +48,16 @@ SLIPSTREAM_BOTH u32 tag_of(u32 number) { return number | 1u << 31; }
 /// no look at the record.
 struct mail {
     u32 slot_and_type; ///< window slot | follows_bit | type << 16, or leave
-    u32 block_and_waits; ///< block | sole_bit | number of tasks to wait for << 28
+    u32 block_and_waits; ///< block | brief_bit | joins_bit | number of tasks to wait for << 28
     u32 identity;      ///< identity_of(task id) | tickets_bit
     u32 tag;           ///< tag_of(mails ever sent to this worker, this one included); 0: no mail
 
     SLIPSTREAM_BOTH u32 slot() const { return slot_and_type & (follows_bit - 1); }
     SLIPSTREAM_BOTH bool follows() const { return (slot_and_type & follows_bit) != 0; } ///< waits for the mail before it on this worker, and perhaps others
     SLIPSTREAM_BOTH u32 type() const { return slot_and_type >> 16; }
-    SLIPSTREAM_BOTH u32 block() const { return block_and_waits & (sole_bit - 1); }
-    SLIPSTREAM_BOTH bool sole() const { return (block_and_waits & sole_bit) != 0; } ///< follows, and nobody else was known to wait for the mail before it
+    SLIPSTREAM_BOTH u32 block() const { return block_and_waits & (brief_bit - 1); }
+    SLIPSTREAM_BOTH bool brief() const { return (block_and_waits & brief_bit) != 0; } ///< its type promises it
+    SLIPSTREAM_BOTH bool joins() const { return (block_and_waits & joins_bit) != 0; } ///< follows; if the one before it is brief, their answers may be one
     SLIPSTREAM_BOTH u32 waits() const { return block_and_waits >> 28; }
     SLIPSTREAM_BOTH u32 task() const { return identity & ~tickets_bit; }
     SLIPSTREAM_BOTH bool tickets() const { return identity >> 31; }
@@ -68,7 +69,8 @@ struct mail {
 
     static constexpr u32 leave = 0xffffffff;
     static constexpr u32 follows_bit = 1u << 15;
-    static constexpr u32 sole_bit = 1u << 27;
+    static constexpr u32 brief_bit = 1u << 26; ///< of one-block tasks only
+    static constexpr u32 joins_bit = 1u << 27;
     static constexpr u32 tickets_bit = 1u << 31;
 };
 static_assert(rings_max <= 16 && window_slots_max <= mail::follows_bit && waits_max < 16);
@@ -470,14 +472,15 @@ private:
             const ready_entry entry = ready_.peek(k);
             const task_head head = P::get(s_.heads[entry.slot()]);
             const u32 tag = tag_of(numbers.at(0, k));
+            const u32 brief = s_.types[head.slot_and_type >> 16].brief * mail::brief_bit;
             if (roots >> k & 1) {
                 if (entry.waits() != 0) send_waits(workers.at(0, k), entry.slot(), s_.awaited_by(entry.slot(), 0), entry.waits(), tag);
-                send(workers.at(0, k), {head.slot_and_type, entry.waits() << 28, head.identity, tag});
+                send(workers.at(0, k), {head.slot_and_type, brief | entry.waits() << 28, head.identity, tag});
                 return;
             }
             const u32 others = send_others(workers.at(0, k), entry, tag);
-            const u32 sole = s_.sole[entry.slot() / 32] >> entry.slot() % 32 & 1;
-            send(workers.at(0, k), {head.slot_and_type | mail::follows_bit, sole * mail::sole_bit | others << 28, head.identity, tag});
+            const u32 joins = (s_.joins[entry.slot() / 32] >> entry.slot() % 32 & 1) * mail::joins_bit;
+            send(workers.at(0, k), {head.slot_and_type | mail::follows_bit, brief | joins | others << 28, head.identity, tag});
         });
         mails_ += mailed;
         team.sync();

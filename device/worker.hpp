@@ -126,10 +126,10 @@ public:
         return next_follows(letter) && box_.letter(letter.tag + 1).waits() == 0 && !stumbled_ && !stumbled_lately();
     }
 
-    /// May the answer to this mail come with the next one's? Only if both are brief, too: whoever waits for this one waits for both.
+    /// May the answer to this mail come with the next one's?
     SLIPSTREAM_BOTH bool may_answer_later(const mail& letter) const
     {
-        return !letter.tickets() && next_is_at_hand(letter) && box_.letter(letter.tag + 1).sole();
+        return letter.brief() && next_is_at_hand(letter) && box_.letter(letter.tag + 1).joins();
     }
 
     /// Waits until the tasks that a staged mail waits for are done, a lane for each of them. Bounded by the stop word. To skip it is the same answer for all blocks of

@@ -167,12 +167,8 @@ private:
                 }
             }
             if (failure != 0) port.fail(record, failure);
-            // Of two brief ones the answers may come together (as on the GPU).
-            if (port.may_answer_later(letter) && image_.brief[type] && image_.brief[box.letter(letter.tag + 1).type()]) {
-                port.answer_later(letter);
-            } else {
-                port.answer(letter, port.next_follows(letter));
-            }
+            if (port.may_answer_later(letter)) port.answer_later(letter);
+            else port.answer(letter, port.next_follows(letter));
         }
         resident_.fetch_sub(1, std::memory_order_release);
     }

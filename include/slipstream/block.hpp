@@ -13,9 +13,6 @@
 // On the GPU a block has 256 threads, or as many as the task type says: `static constexpr u32 threads`, 32, 64 or 128. A worker runs several
 // blocks of a large task side by side then, each at its own pace: what suits bodies that wait a lot, or that need few threads. Each has Task::shared_bytes of
 // its own: 256 / threads times as much must fit an SM. Below 256 threads the block-wide collectives take values that need no constructor.
-// A type may promise `static constexpr bool brief = true`: its bodies take a few microseconds at most, whatever their arguments, and wait for nothing outside
-// the block. In a chain of such tasks a worker goes from body to body and tells of up to eight of them with one fence, instead of a fence for each. A type that
-// breaks the promise delays what others, and the host, hear of the tasks before; nothing else.
 #pragma once
 #include <slipstream/abi/portable.hpp>
 #include <type_traits>
@@ -44,16 +41,6 @@ constexpr u32 threads_of()
     } else {
         return worker_threads;
     }
-}
-
-/// Does T promise that its bodies are brief? A data member of that name does not.
-template <class T>
-constexpr bool is_brief()
-{
-    if constexpr (requires { requires std::is_same_v<decltype(&T::brief), const bool*>; })
-        return T::brief;
-    else
-        return false;
 }
 
 class host_block {

@@ -48,7 +48,6 @@ struct kernel_image {
     const host_body* host_bodies;
     const char* const* names;
     const u32* shared_bytes;
-    const bool* brief; ///< see is_brief()
     const cuda_image* cuda; ///< null: this list was compiled for the host only
 };
 
@@ -85,8 +84,7 @@ kernel_image make_image(const cuda_image* cuda)
     static constexpr kernel_image::host_body bodies[] = {&run_on_host<Tasks>...};
     static constexpr const char* names[] = {name_of<Tasks>()...};
     static constexpr u32 shared[] = {shared_bytes_of<Tasks>()...};
-    static constexpr bool brief[] = {is_brief<Tasks>()...};
-    return {sizeof...(Tasks), table, encoders, bodies, names, shared, brief, cuda};
+    return {sizeof...(Tasks), table, encoders, bodies, names, shared, cuda};
 }
 
 } // namespace detail

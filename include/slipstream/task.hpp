@@ -12,6 +12,11 @@
 //
 // A task type is an aggregate of at most 16 members and 256 bytes, trivially copyable, with a templated body. The body is
 // written block-size-agnostic: the host platform runs it as a block of one thread. Mistakes do not compile: tests/misuse.
+//
+// What it may say of itself, as static constexpr members: `const char* name` for reports; `u32 threads` of a block and `u32 shared_bytes` of scratch memory
+// (block.hpp); and `bool brief`, a promise: its bodies take a few microseconds at most, whatever their arguments, and wait for nothing outside the block. In a
+// chain of brief tasks a worker goes from body to body and tells of up to eight of them with one fence, instead of a fence for each. A type that breaks the
+// promise delays what others, and the host, hear of the tasks before it; nothing else.
 #pragma once
 #include <slipstream/abi/task_type.hpp>
 #include <slipstream/access.hpp>
@@ -194,6 +199,16 @@ constexpr bool check_task_type()
     return false;
 }
 
+/// Does T promise that its bodies are brief? A data member of that name does not.
+template <class T>
+constexpr bool is_brief()
+{
+    if constexpr (requires { requires std::is_same_v<decltype(&T::brief), const bool*>; })
+        return T::brief;
+    else
+        return false;
+}
+
 /// The type-table entry of T: where its access members and its other words lie.
 template <class T>
 abi::task_type describe_task()
@@ -201,8 +216,9 @@ abi::task_type describe_task()
     abi::task_type out{};
     if constexpr (check_task_type<T>()) {
         // An empty struct has size 1 and no words to send.
-        out.words = static_cast<u16>(std::is_empty_v<T> ? 0 : (sizeof(T) + 3) / 4);
+        out.words = static_cast<u8>(std::is_empty_v<T> ? 0 : (sizeof(T) + 3) / 4);
         out.bytes = static_cast<u16>(std::is_empty_v<T> ? 0 : sizeof(T));
+        out.brief = is_brief<T>();
         bool taken[abi::task_words_max] = {};
         T probe{};
         detail::for_each_member(probe, [&](auto& member) {

@@ -25,7 +25,7 @@ struct options {
     std::string name = "unnamed";
     model::search search = model::search::exhaustive;
     u64 executions_max = 2'000'000;
-    double seconds_max = 10; ///< of processor time
+    double seconds_max = 60; ///< of processor time
     int preemptions_max = -1; ///< exhaustive only: switches away from a thread that could go on; -1: any number
     int stale_max = -1;       ///< loads per execution that do not read the newest message; -1: any number
     u64 seed = 1;             ///< random only

@@ -99,6 +99,7 @@ public:
     {
         type.words = 1;
         type.scalars = 1;
+        type.brief = 1; // answers may come together
         m.handles = &handle;
         m.handle_cache = &handle;
         device::initialise<P>(m, s, &type);

@@ -150,7 +150,7 @@ TEST_CASE("an engine that stands still leaves in order and says what waits on wh
         const task_handle never{1, 500}; // of a ring that nobody submits to
         rt.submit(marker_task{}, {.after = never, .order = ordering::no_access});
         std::thread opens([&] {
-            std::this_thread::sleep_for(450ms);
+            std::this_thread::sleep_for(550ms); // between stall_limit and 0.5 s later, when it gives up waiting
             g.open();
         });
         const std::string text = lost([&] { (void)rt.wait(second); });

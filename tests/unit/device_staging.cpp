@@ -641,12 +641,14 @@ TEST_CASE("a worker with two skipped mails says so of both; with one, of which",
 
 TEST_CASE("mails, waits and reports keep their fields apart", "[device][staging]")
 {
-    const mail letter{7 | 3u << 16, 0x07ffffffu | device::waits_max << 28, 1u << 30 | mail::tickets_bit, 5};
-    CHECK((letter.block() == 0x07ffffff && letter.waits() == device::waits_max && letter.task() == 1u << 30 && letter.tickets()));
-    CHECK((letter.slot() == 7 && letter.type() == 3 && !letter.follows() && !letter.sole()));
-    const mail behind{(device::window_slots_max - 1) | mail::follows_bit | 0xffffu << 16, mail::sole_bit, 5, 5};
-    CHECK((behind.slot() == device::window_slots_max - 1 && behind.type() == 0xffff && behind.follows() && behind.sole() && behind.staged()));
-    CHECK((behind.block() == 0 && behind.waits() == 0));
+    const mail letter{7 | 3u << 16, 0x03ffffffu | device::waits_max << 28, 1u << 30 | mail::tickets_bit, 5};
+    CHECK((letter.block() == 0x03ffffff && !letter.brief() && letter.waits() == device::waits_max && letter.task() == 1u << 30 && letter.tickets()));
+    CHECK((letter.slot() == 7 && letter.type() == 3 && !letter.follows() && !letter.joins()));
+    const mail behind{(device::window_slots_max - 1) | mail::follows_bit | 0xffffu << 16, mail::joins_bit, 5, 5};
+    CHECK((behind.slot() == device::window_slots_max - 1 && behind.type() == 0xffff && behind.follows() && behind.joins() && behind.staged()));
+    CHECK((behind.block() == 0 && behind.waits() == 0 && !behind.brief()));
+    const mail brief{7, mail::brief_bit, 5, 5};
+    CHECK((brief.brief() && brief.block() == 0 && !brief.joins() && brief.waits() == 0));
     const auto entry = device::ready_entry::make(device::window_slots_max - 1, 0xffff, device::waits_max);
     CHECK((entry.slot() == device::window_slots_max - 1 && entry.waits() == device::waits_max && entry.number() == 0xffff));
     for (const report_kind kind : {report_kind::completed, report_kind::failed, report_kind::cancelled, report_kind::skipped, report_kind::declined}) {
@@ -905,7 +907,7 @@ TEST_CASE("an answer may come with the next one, when nobody else was known to w
     t.ports[0].answer_later(first);
     CHECK(t.finished_of(0).blocks() == 0);
     const mail second = t.take(0, 1, 0);
-    CHECK((second.follows() && second.sole()));
+    CHECK((second.follows() && second.joins()));
     REQUIRE(t.ports[0].await(t.engine.team, second) == verdict::run);
     t.ports[0].answer_later(second);
     t.settle();
@@ -925,6 +927,30 @@ TEST_CASE("an answer may come with the next one, when nobody else was known to w
     t.settle();
     const u32 at = t.has_mail(0) ? 0 : 1;
     CHECK_FALSE(t.ports[at].may_answer_later(t.ports[at].wait()));
+}
+
+TEST_CASE("an answer does not come with the next one unless both types promise to be brief", "[device][staging][chaining]")
+{
+    for (const u32 types : {0b00u, 0b01u, 0b10u, 0b11u}) { // a bit a task: its type is not brief
+        staging_test t(1, 32, true);
+        for (u32 slot = 0; slot < 2; ++slot) {
+            if (slot == 0) t.put(0);
+            else t.put_behind(1, {0});
+            device::task_head head = P::get(t.engine.s.heads[slot]);
+            head.slot_and_type |= (types >> slot & 1) << 16;
+            P::set(t.engine.s.heads[slot], head);
+        }
+        t.settle();
+        const mail first = t.take(0, 0, 0);
+        INFO(types);
+        CHECK(t.ports[0].next_follows(first));
+        CHECK(t.ports[0].may_answer_later(first) == (types == 0));
+        t.answer(0, first);
+        t.answer(0, t.take(0, 1, 0));
+        t.settle();
+        CHECK(t.take_retired() == 2);
+        t.check_empty();
+    }
 }
 
 TEST_CASE("a park comes between two of a chain, and the next launch goes on with it", "[device][staging][chaining]")

@@ -29,10 +29,17 @@ void mails_so_far(Engine& engine, u32 worker, u32 count)
 
 struct scheduler_test {
     explicit scheduler_test(const engine_shape& shape)
-        : engine(shape), admitted(engine.s.admitted_queue()), finished(engine.s.finished_queue()), retired(engine.s.retired_queue())
+        : engine(shape, two_types()), admitted(engine.s.admitted_queue()), finished(engine.s.finished_queue()), retired(engine.s.retired_queue())
     {
     }
 
+    /// Type 0, which tasks have unless a test says otherwise, is brief; type 1 is not.
+    static std::vector<abi::task_type> two_types()
+    {
+        std::vector<abi::task_type> types(2);
+        types[0].brief = 1;
+        return types;
+    }
     /// A launch.
     void start()
     {

@@ -9,7 +9,8 @@ inline constexpr u32 task_members_max = 16; ///< and at most 16 access members
 
 /// One entry of the type table; plain bytes, copied to the device.
 struct task_type {
-    u16 words;                             ///< size of the struct in 4-byte words
+    u8 words;                              ///< size of the struct in 4-byte words
+    u8 brief;                              ///< 1: its bodies are brief (is_brief())
     u8 members;                            ///< access members
     u8 scalars;                            ///< words that are no part of an access member
     u16 rect_mask;                         ///< bit m: member m is a 2-D access
