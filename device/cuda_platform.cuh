@@ -1,4 +1,4 @@
-// The CUDA platform: the one file with PTX. Orders and scopes must be compile-time constants at every call.
+// The CUDA platform: the one file with PTX that touches memory. Orders and scopes must be compile-time constants at every call.
 //
 // Why PTX: `.v4.u32` counts as four accesses and libcu++'s 16-byte atomic_ref does not assemble, so the 16-byte access is
 // spelled here; and libcu++'s fences do not say which instruction they become, which is what this file is about.
@@ -231,10 +231,6 @@ struct cuda_platform {
         template <class Array> __device__ static __forceinline__ u32 from_lane(Array& values, u32 k)
         {
             return __shfl_sync(0xffffffff, values.at(0, k), static_cast<int>(k));
-        }
-        template <class Array> __device__ static __forceinline__ void alike(Array& values)
-        {
-            values.at(0, rank()) = __match_any_sync(0xffffffff, values.at(0, rank()));
         }
         template <class Array> __device__ static __forceinline__ void sums_before(Array& values)
         {

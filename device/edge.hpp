@@ -30,7 +30,7 @@
     X(A13_report,         "linker takes a report")                                                                      \
     X(R13_taken,          "linker -> scheduler: the successors of all tasks reported so far were looked at")            \
     X(A13_taken,          "scheduler looks whether they were")                                                          \
-    X(R14_ready,          "linker -> scheduler: a task that waits for nobody; passes R10_admitted on")                  \
+    X(R14_ready,          "linker -> scheduler: a task that waits for nobody, or is staged; passes R10_admitted on")    \
     X(A14_ready,          "scheduler takes a ready task")                                                               \
     X(R14_taken,          "scheduler -> linker: the queue entry may be reused")                                         \
     X(A14_taken,          "linker looks for room in the ready queue")                                                   \
@@ -44,7 +44,7 @@
     X(R4_mail,            "scheduler stores the mail chunk")                                                            \
     X(A4_mail,            "worker polls its mailbox")                                                                   \
     X(A4_mail_fence,      "worker acquires after the poll that succeeded")                                              \
-    X(R5R12_fence,        "worker, once a block: the body's writes precede its completion word and the slot's finished count") \
+    X(R5R12_fence,        "worker, once an answer: what its bodies wrote precedes its completion word and the slots' finished counts") \
     X(R5R12_failure_fence, "worker, when a block failed: the finished count precedes the completion word")               \
     X(R5_done,            "worker -> scheduler: completion word")                                                       \
     X(A5_done,            "scheduler polls the completion words")                                                       \

@@ -206,13 +206,6 @@ struct host_platform {
             }
         }
         template <class Array> static u32 from_lane(Array& values, u32 k) { return values.at(0, k); }
-        template <class Array> static void alike(Array& values)
-        {
-            u32 masks[32] = {};
-            for (u32 k = 0; k < 32; ++k)
-                for (u32 i = 0; i < 32; ++i) masks[k] |= static_cast<u32>(values.at(0, i) == values.at(0, k)) << i;
-            for (u32 k = 0; k < 32; ++k) values.at(0, k) = masks[k];
-        }
         template <class Array> static void sums_before(Array& values)
         {
             u32 sum = 0;

@@ -27,12 +27,12 @@
 // EDGES   see device/edge.hpp; each operation names its own.
 //
 // Fast-memory budget, by control_state::measure (4 rings, 131 workers, 5 task types): G = W/32 groups; successors 4 W G, pool
-// books 12 a block of four accesses, what staged tasks wait for 62 W (and 84 W in device memory), the last mails of each worker 2.5 K, access index 128 W (at most 32 K; half, quarter or none of it where the rest needs the
+// books 12 a block of four accesses, what staged tasks wait for 62 W (and 108 W in device memory), the last mails of each worker 2.5 K, access index 128 W (at most 32 K; half, quarter or none of it where the rest needs the
 // room), admission's batch 11 K and its rows of predecessors 8 W, ring slots in hand 4.6 K, bus counts 88, the rest about 84 W.
 // Accesses: 72 a block, with where the index has them; the others lie in device memory (sizes::pool_near_blocks). What the control block takes of the
-// 256 K of its SM, every worker lacks as L1: beyond 160 K two blocks a window slot, as far as the 225 K that there are go.
+// 256 K of its SM, every worker lacks as L1: beyond 160 K two blocks a window slot, as far as the 224 K that there are go.
 //   W                 32      64      256     512     1024
-//   near, bytes       143 K   155 K   159 K   224 K   224 K and its successors in device memory (128 K), an eighth of the index
+//   near, bytes       143 K   155 K   159 K   223 K   223 K and its successors in device memory (128 K), an eighth of the index
 //   pool blocks       1336    1368    1560    1816    2328
 //   of these near     all     all     520     480     104
 #pragma once
@@ -459,9 +459,10 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
 //   ingest fills while a slot is filling; the roles behind it read once it is decoded   pool_next .. first_block
 //   admission alone  live, index, exposed, orders, batch; it fills a row of predecessors before it hands the task on
 //   notifier alone   notices, flips, low_water
-//   linker alone     arriving .. targets
-//   linker fills before a task is ready; the scheduler reads   waits
-//   scheduler alone  dealt and all that follow (ingest sets dealt and outstanding while a slot is filling)
+//   linker alone     arriving .. targets, but for joins
+//   linker fills before a task is handed over; the scheduler reads   joins, waits_near, waits_far
+//   scheduler alone  dealt and all that follow (ingest sets dealt and outstanding while a slot is filling), but for bus (ingest and
+//                    notifier) and counters (each has its role)
 #define SLIPSTREAM_CONTROL_FIELDS(X)                                                                                    \
     X(free_tail, word<u32>, near, 1)                                                                                    \
     X(free_head, word<u32>, near, 1)                                                                                    \

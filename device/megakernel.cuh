@@ -149,8 +149,8 @@ struct mail_plan {
 
     static constexpr u32 places = cuda_platform::mailbox_depth;
     __device__ bool bit(u32 from, const mail& letter) const { return (word >> (from + letter.tag % places) & 1) != 0; }
-    /// The next mail waits for nothing but mails of this worker, and this one's answer may come with its own: it runs at once, without a barrier or a look
-    /// for a park in between.
+    /// The next mail waits for nothing but mails of this worker, and this one's answer may come with its own: it runs at once
+    /// behind the barrier that ends this body, without a second one or a look for a park.
     __device__ bool goes_on(const mail& letter) const { return bit(0, letter); }
     /// The next mail follows, and looks for a park.
     __device__ bool looks(const mail& letter) const { return bit(places, letter); }
@@ -216,7 +216,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             mine = box.letter(mine.tag + 1);
             blocks = kept_blocks[mine.tag % P::mailbox_depth];
         } else {
-            // The first warp fetches mails, with the structs of all of them, and waits for what the next one waits for: one barrier a mail.
+            // The first warp fetches mails, with the structs of all of them, and waits for what the next one waits for: one barrier before the body, one behind it.
             if (threadIdx.x < 32) {
                 P::team team;
                 team.sync(); // the leader has answered the last one

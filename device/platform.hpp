@@ -30,7 +30,6 @@
 //   each_hit(mask, pred, hit)  hit(j, k) for each j in mask and k = 0..31 with pred(j, k); lanes do their own hits, implies sync()
 //   match32(mask, key, first)  first.at(0, k): the lowest item in mask with the key of item k, for each k in mask; implies sync()
 //   broadcast(value)        the leader's value on every lane; from_lane(array, k): item k of a lane_array<u32, 1>
-//   alike(array)            each item of a lane_array<u32, 1> becomes the mask of the items that were equal to it
 //   sums_before(array)      each item of a lane_array<u32, 1> becomes the sum of those before it
 //   any(pred), reduce_min(value), reduce_add(value)
 // Not collective, by any lane, on memory that this team (crew) alone uses: add(word, value), which returns the value before,

@@ -15,7 +15,7 @@
 //   staged (a task that waits for running ones): mailed like any other, with the list of what it waits for. No deadlock: whatever a
 //     mail waits for was mailed before it, and each worker takes its mails in order.
 //   chained (staged, of one block): behind the task that it waits for, if that is the last mail of its worker, has one block and the
-//     mailbox has room. The worker needs no word of anybody for it. Of several that wait for the same task one comes behind it; of
+//     mailbox has room; not if it waits for one on another worker, too, or for more than three. The worker needs no word of anybody for it. Of several that wait for the same task one comes behind it; of
 //     several that a task waits for, that is the one that was linked last. Whole chains go out together: hand_out_ones().
 //   more blocks than workers: idle workers are invited with a ticket mail and draw block numbers from the record's counter.
 //     An invited worker answers once, when the counter is used up (or a park stops it), and says which; once one has seen it
@@ -26,7 +26,7 @@
 //   A staged task whose predecessor fails is skipped by all its workers: it goes back to the linker, and comes again when its
 //   predecessors are complete. While there is poison nothing is mailed staged.
 //
-// OWNERS  this role alone writes the mailboxes. Lane k looks after the workers 32 g + k.
+// OWNERS  this role alone writes mails, and what they wait for. Lane k looks after the workers 32 g + k.
 // STATES  of a worker: idle (sent == seen) -> busy -> full (sent - seen = P::mailbox_depth) by mails; back by completions.
 //         outstanding[slot]: answers due. Without tickets: of all blocks, from the start. With tickets: of the invited workers,
 //         and one more until the tickets are drawn. 0: complete.

@@ -1,6 +1,6 @@
 // The worker's side of the mailbox: wait for mail, draw tickets, answer. Bodies are run by the caller.
 //
-// The functions here are called by one lane of the worker (thread 0 on the GPU), await() by a team of them; the platform's kernel spreads what they
+// wait(), read_more() and await() are called by a team of lanes (the first warp on the GPU), all else by one lane (thread 0); the platform's kernel spreads what they
 // return to the block and puts a block barrier before answer(), so that every thread's writes precede the release. Where groups of a worker's
 // threads run blocks of a ticket mail side by side, a lane of each draws, records and logs, through a port of its own that keeps nothing else; the
 // recorder then shows what one of them picked up last, the task and not always the block that hangs.
@@ -322,7 +322,8 @@ private:
     }
 
     /// A worker that waits with a staged mail leaves for a park, too: the mail stays where it is, and the next launch's worker takes it
-    /// up again. So does one that has come to a mail that follows another. A park waits for the mail in hand, and one behind it.
+    /// up again. So does one that has come to a mail that follows another. A park waits for the mail in hand and
+    /// those whose answers come with it.
     SLIPSTREAM_BOTH bool stopped(typename P::team& team, u32 attempt)
     {
         const auto level = static_cast<stop_level>(team.broadcast(static_cast<u32>(team.leader() ? look(attempt) : stop_level::none)));

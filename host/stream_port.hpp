@@ -1,4 +1,4 @@
-// The three things that joins need of a CUDA stream. The GPU device has them, the host device has no streams.
+// The four things that joins need of a CUDA stream. The GPU device has them, the host device has no streams.
 #pragma once
 #include <slipstream/abi/word.hpp>
 #include <slipstream/stream.hpp>

@@ -36,7 +36,7 @@ public:
     runtime_base& operator=(const runtime_base&) = delete;
 
     /// Submits a task given as bytes of the struct with index `type`. Writes memory only; no CUDA call. Blocks while the ring
-    /// is full.
+    /// is full, or the thread is 65 536 submissions ahead of its oldest unfinished one.
     task_handle submit_bytes(u32 type, const void* task, const submit_options& options);
     /// The same, but gives up instead of blocking; a message longer than the whole ring never fits.
     submit_status try_submit_bytes(u32 type, const void* task, const submit_options& options, task_handle& handle);

@@ -174,15 +174,6 @@ struct model_platform {
                     if (pred(device::lowest_bit(mask), k)) hit(device::lowest_bit(mask), k);
             sync();
         }
-        template <class Array> static void alike(Array& values)
-        {
-            u32 all[32], masks[32] = {};
-            for (u32 k = 0; k < 32; ++k) all[k] = from_lane(values, k);
-            for (u32 k = rank(); k < 32; k += size()) {
-                for (u32 i = 0; i < 32; ++i) masks[k] |= static_cast<u32>(all[i] == all[k]) << i;
-                values.at(0, k) = masks[k];
-            }
-        }
         template <class Key, class Array> static void match32(u32 mask, Key key, Array& first)
         {
             u32 keys[32];

@@ -1,7 +1,7 @@
 // The smallest whole engine for model tests: its memory, a host that submits, workers whose body is a digest, and an oracle.
 //
 // A task is a list of accesses to a few 64-byte places; its body mixes its number with what it reads and writes the mix into
-// what it writes (design.md, section 7). Places are plain cells, so a missing dependency is a race even where digests agree.
+// what it writes. Places are plain cells, so a missing dependency is a race even where digests agree.
 #pragma once
 #include "device/control.hpp"
 #include "host/ring_writer.hpp"

@@ -18,7 +18,7 @@
 //   after   w0 = kind<<25 | ring, w1 = position bits 31..0, w2 = position bits 63..32
 //           ring 255: no task but a CUDA stream: join word = position bits 63..32, raised to at least bits 31..0 (it wraps)
 //
-// Fields that later capabilities will use (design.md, section 10):
+// Kept free for what may come:
 //   tile-level dependencies     entry kind `after` gains a threshold: the spare bits of its w0 (24..16)
 //   device-side spawn           the ring's memory space and scope are parameters of the ring, not of the message
 //   dataflow edges              flags bit `gang`: blocks may wait for each other, so they must be co-resident
