@@ -322,8 +322,8 @@ private:
     }
 
     /// A worker that waits with a staged mail leaves for a park, too: the mail stays where it is, and the next launch's worker takes it
-    /// up again. So does one that has come to a mail that follows another. A park waits for the mail in hand and
-    /// those whose answers come with it.
+    /// up again. So does one that has come to a mail that follows another. A park waits for the mail in hand,
+    /// those whose answers come with it, and one that was not read yet when the last was answered.
     SLIPSTREAM_BOTH bool stopped(typename P::team& team, u32 attempt)
     {
         const auto level = static_cast<stop_level>(team.broadcast(static_cast<u32>(team.leader() ? look(attempt) : stop_level::none)));
