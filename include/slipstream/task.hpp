@@ -15,9 +15,9 @@
 //
 // What it may say of itself, as static constexpr members: `const char* name` for reports; `u32 threads` of a block and `u32 shared_bytes` of scratch memory
 // (block.hpp); and `bool brief`, a promise: its bodies take a few microseconds at most, whatever their arguments, and wait for nothing outside the block. In a
-// chain of brief one-block tasks, of which each is all that was known to wait for the one before it, a worker goes from body to body and tells of up to eight of
+// chain of brief one-block tasks, of which each is all that was known to wait for the one before it, a worker goes from body to body and tells of up to nine of
 // them with one fence, instead of a fence for each (windows up to 512). A body that takes longer than promised keeps others, and the host, from hearing of up to
-// seven tasks before it, and a pause from coming, for as long; one that waits until such a task is seen to be complete waits for ever.
+// eight tasks before it, and a pause from coming, for as long; one that waits until such a task is seen to be complete waits for ever.
 #pragma once
 #include <slipstream/abi/task_type.hpp>
 #include <slipstream/access.hpp>
@@ -204,10 +204,12 @@ constexpr bool check_task_type()
 template <class T>
 constexpr bool is_brief()
 {
-    if constexpr (requires { requires std::is_same_v<decltype(&T::brief), const bool*>; })
+    if constexpr (requires { requires std::is_pointer_v<decltype(&T::brief)>; }) {
+        static_assert(std::is_same_v<decltype(&T::brief), const bool*>, "brief is a promise: static constexpr bool");
         return T::brief;
-    else
+    } else {
         return false;
+    }
 }
 
 /// The type-table entry of T: where its access members and its other words lie.
