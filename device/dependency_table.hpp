@@ -139,7 +139,7 @@ public:
             SLIPSTREAM_ONE_COPY
             for (u32 left = places & (places - 1); left != 0; left &= left - 1) {
                 u32 p = s_.predecessor(slot, lowest_bit(left));
-                if (linked_before(last, p)) {
+                if (is_later(number_of(p), number_of(last))) {
                     const u32 other = last;
                     last = p;
                     p = other;
@@ -247,30 +247,25 @@ private:
     /// Of a task that waits: the slot of another one, which may be complete by now, may be filled anew.
     SLIPSTREAM_BOTH bool is_brief(u32 slot) const { return s_.types[P::get(s_.heads[slot]).slot_and_type >> 16].brief != 0; }
 
-    /// By a lane, of one that has some. Where the rows lie in device memory it is not worth looking.
+    /// By a lane. Where the rows lie in device memory it is not worth looking: then no task has.
     SLIPSTREAM_BOTH bool has_one_successor(u32 slot) const
     {
-        const u32 groups = m_.n.groups();
         if (!m_.n.successors_near()) return false;
-        u32 count = 0;
-        SLIPSTREAM_ONE_COPY
-        for (u32 g = 0; g < groups && count < 2; g += 4) {
-            SLIPSTREAM_UNROLL
-            for (u32 n = g; n < g + 4; ++n) count += n < groups ? popcount(s_.successors_near[slot * groups + n]) : 0;
-        }
-        return count == 1;
+        const u32* const row = &s_.successors_near[slot * m_.n.groups()];
+        const u32 words = words_where(0, [&](u32 g) { return row[g]; });
+        return popcount(words) == 1 && popcount(row[lowest_bit(words)]) == 1;
     }
-    SLIPSTREAM_BOTH bool linked_before(u32 slot, u32 other) const
-    {
-        return static_cast<std::int16_t>((s_.pending[other] >> 16) - (s_.pending[slot] >> 16)) > 0;
-    }
+
+    /// Tasks are numbered as they are linked, modulo 2^16.
+    SLIPSTREAM_BOTH u32 number_of(u32 slot) const { return s_.pending[slot] >> 16; }
+    SLIPSTREAM_BOTH static bool is_later(u32 number, u32 than) { return static_cast<std::int16_t>(number - than) > 0; }
 
     /// Of the predecessors in word g of a row, those that are not complete. A row may name a complete task whose slot comes again, behind
     /// this one, among those that arrive: comes_after().
     SLIPSTREAM_BOTH u32 still_there(u32 named, u32 g) const { return named & (s_.in_flight[g] | s_.arriving[g]); }
     SLIPSTREAM_BOTH bool comes_after(u32 slot, u32 number) const
     {
-        return is(s_.arriving, slot) && static_cast<std::int16_t>((s_.pending[slot] >> 16) - number) > 0;
+        return is(s_.arriving, slot) && is_later(number_of(slot), number);
     }
 
     /// By a lane: of 32 words of a row, from word `first` on, those for which value_of(word) is not 0, a bit each; four loads fly together.
@@ -293,7 +288,7 @@ private:
     SLIPSTREAM_BOTH u32 find_predecessors(team_type& team, u32 slot, const Row* row) const
     {
         const u32 groups = m_.n.groups();
-        const u32 number = s_.pending[slot] >> 16;
+        const u32 number = number_of(slot);
         u32 words = words_where(0, [&](u32 w) { return still_there(P::get(row[w]), w); });
         u32 count = 0;
         u32 g = 0;
@@ -332,7 +327,7 @@ private:
                 before.at(0, k) = g < groups ? still_there(P::get(row[g]), g) : 0;
                 SLIPSTREAM_ONE_COPY
                 for (u32 bits = g < groups ? before.at(0, k) & s_.arriving[g] : 0; bits != 0; bits &= bits - 1)
-                    if (comes_after(32 * g + lowest_bit(bits), s_.pending[slot] >> 16)) before.at(0, k) &= ~(bits & (0 - bits));
+                    if (comes_after(32 * g + lowest_bit(bits), number_of(slot))) before.at(0, k) &= ~(bits & (0 - bits));
                 if (before.at(0, k) == 0) return false;
                 s_.awaited[g] |= before.at(0, k);
                 SLIPSTREAM_ONE_COPY

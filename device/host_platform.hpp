@@ -26,7 +26,7 @@ struct host_platform {
     template <class T> using cell = abi::cell<T>;
     using chunk_word = abi::chunk_word;
     static constexpr u32 worker_groups = 32; ///< 1024 workers
-    static constexpr u32 mailbox_depth = 8;
+    static constexpr u32 mailbox_depth = mailbox_places;
     static constexpr u32 wait_for_linker = 0;
     static constexpr u32 look_at_request = 2;
     static constexpr u32 look_at_rings = 4;

@@ -4,7 +4,7 @@
 // LAYOUT
 //   pinned (host and device)   rings[rings][ring_slots] of 64 B · host_page · ring_page[rings] · complete bits[rings][2048]
 //                              · recorder[workers] of 16 B · handle table · flight log · stream join words · bus and pick counts
-//   device                     records[window] of 384 B · mailboxes[workers] of 1408 B · done[workers] of 4 B
+//   device                     records[window] of 384 B · mailboxes[workers] of 2688 B · done[workers] of 4 B
 //                              · handle cache · stop word · notifier's mirror
 //   fast (shared memory of the control block, spilled to device memory at park)   control_state: queues, window, scheduler
 // OWNERS  (single writer -> readers, scope)
@@ -27,7 +27,7 @@
 // EDGES   see device/edge.hpp; each operation names its own.
 //
 // Fast-memory budget, by control_state::measure (4 rings, 131 workers, 5 task types): G = W/32 groups; successors 4 W G, pool
-// books 12 a block of four accesses, what staged tasks wait for 62 W (and 108 W in device memory), the last mails of each worker 2.5 K, access index 128 W (at most 32 K; half, quarter or none of it where the rest needs the
+// books 12 a block of four accesses, what staged tasks wait for 62 W (and 108 W in device memory), the last mails of each worker 5 K, access index 128 W (at most 32 K; half, quarter or none of it where the rest needs the
 // room), admission's batch 11 K and its rows of predecessors 8 W, ring slots in hand 4.6 K, bus counts 88, the rest about 84 W.
 // Accesses: 72 a block, with where the index has them; the others lie in device memory (sizes::pool_near_blocks). What the control block takes of the
 // 256 K of its SM, every worker lacks as L1: beyond 160 K two blocks a window slot, as far as the 224 K that there are go.
@@ -182,7 +182,7 @@ struct alignas(16) awaited_task {
     SLIPSTREAM_BOTH static u32 tag_in(const abi::chunk& c) { return c.w[3]; }
 };
 
-/// A worker's private mailbox: single producer, the mails in one line. Behind them lies what a staged task waits for.
+/// A worker's private mailbox: single producer. Behind them lies what a staged task waits for.
 template <class P>
 struct alignas(abi::line_bytes) mailbox {
     typename P::chunk_word mail[P::mailbox_depth];

@@ -18,22 +18,22 @@ namespace slipstream::device {
 template <class T>
 constexpr u32 shared_share() { return (shared_bytes_of<T>() + 127) / 128 * 128; }
 
-/// Calls run(task) with the struct as its own type, if blocks of that type have `Size` threads, or any number (0). A copy: what lies in memory would be
-/// read again behind whatever a body stores.
+/// Calls run<Task>() for the task type of that number, if blocks of it have `Size` threads, or any number (0).
 template <u32 Size, class... Tasks, class Run>
-__device__ __forceinline__ void with_task(task_list<Tasks...>, u32 type, const void* words, Run run)
+__device__ __forceinline__ void with_type(task_list<Tasks...>, u32 type, Run run)
 {
     u32 index = 0;
-    const auto call = [&]<class Task>(const Task* task) {
-        if constexpr (Size == 0 || threads_of<Task>() == Size) {
-            const Task copy = *task;
-            run(copy);
-        }
+    const auto call = [&]<class Task>() {
+        if constexpr (Size == 0 || threads_of<Task>() == Size) run.template operator()<Task>();
         return true;
     };
     // Not one of them: the type table and the list are made from the same pack, so this cannot happen.
-    ((index++ == type ? call(static_cast<const Tasks*>(words)) : false) || ...);
+    ((index++ == type ? call.template operator()<Tasks>() : false) || ...);
 }
+
+/// The struct that bodies see. A copy: what lies in memory would be read again behind whatever a body stores.
+template <class Task>
+__device__ __forceinline__ Task task_in(const void* words) { return *static_cast<const Task*>(words); }
 
 template <u32 Size, class... Tasks>
 constexpr bool any_of_size(task_list<Tasks...>)
@@ -98,7 +98,8 @@ __device__ __forceinline__ void draw_blocks(worker_port<cuda_platform>& port, co
             times.start_ns = P::clock_ns();
         }
         __syncwarp(); // bodies begin with whole warps, whatever became of the leader's branch
-        with_task<Size>(List{}, letter.type(), words, [&](const auto& task) {
+        with_type<Size>(List{}, letter.type(), [&]<class Task>() {
+            const Task task = task_in<Task>(words);
             SLIPSTREAM_ONE_COPY
             for (u32 b = run.first; b < run.first + run.count; ++b) {
                 if (b != run.first) sync(); // scratch memory is used again
@@ -117,72 +118,93 @@ __device__ __forceinline__ void draw_blocks(worker_port<cuda_platform>& port, co
     if (threadIdx.x == 0) port.set_runs(runs);
 }
 
-/// The structs of the mails in the inbox, by the first warp: all loads are on their way before the first has come.
+/// The structs of the mails in the inbox, by the first warp, half of it for each of two mails: all loads are on their way before the first has come.
 __device__ __forceinline__ void copy_structs(const worker_port<cuda_platform>& port, inbox<cuda_platform>& box,
                                              u32 (&words)[cuda_platform::mailbox_depth][abi::task_words_max],
                                              u32 (&blocks)[cuda_platform::mailbox_depth])
 {
     using P = cuda_platform;
-    static_assert(abi::task_words_max == 2 * 32);
-    const u32 first = box.answered + 1;
-    const u32 count = box.count();
-    u32 kept[P::mailbox_depth][2];
+    static_assert(abi::task_words_max == 16 * 4 && offsetof(task_record<P>, words) % 16 == 0 && alignof(task_record<P>) % 16 == 0);
+    constexpr u32 pairs = P::mailbox_depth / 2;
+    const u32 first = box.answered + 1, count = box.count();
+    const u32 half = threadIdx.x / 16, at = threadIdx.x % 16 * 4; // words, 16 bytes of them
     u32 kept_blocks = 0;
+    uint4 kept[pairs];
     if (threadIdx.x < count) kept_blocks = P::get(port.record(box.letter(first + threadIdx.x)).blocks);
     SLIPSTREAM_UNROLL
-    for (u32 i = 0; i < P::mailbox_depth; ++i)
-        SLIPSTREAM_UNROLL
-        for (u32 half = 0; half < 2; ++half)
-            if (i < count) kept[i][half] = P::get(port.record(box.letter(first + i)).words[32 * half + threadIdx.x]);
+    for (u32 i = 0; i < pairs; ++i) {
+        if (2 * i >= count) break; // one mail, most often
+        if (2 * i + half < count) kept[i] = *reinterpret_cast<const uint4*>(&port.record(box.letter(first + 2 * i + half)).words[at].raw);
+    }
     SLIPSTREAM_UNROLL
-    for (u32 i = 0; i < P::mailbox_depth; ++i)
-        SLIPSTREAM_UNROLL
-        for (u32 half = 0; half < 2; ++half)
-            if (i < count) words[(first + i) % P::mailbox_depth][32 * half + threadIdx.x] = kept[i][half];
+    for (u32 i = 0; i < pairs; ++i) {
+        if (2 * i >= count) break;
+        if (2 * i + half < count) *reinterpret_cast<uint4*>(&words[(first + 2 * i + half) % P::mailbox_depth][at]) = kept[i];
+    }
     if (threadIdx.x < count) blocks[(first + threadIdx.x) % P::mailbox_depth] = kept_blocks;
     __syncwarp();
 }
 
 /// What comes after each mail that was read, a bit for each place of the mailbox; chosen when they are read, so that there is little to do between two bodies.
 struct mail_plan {
-    u32 word;
+    u32 next; ///< goes_on, answers_later
+    u32 more; ///< repeats, looks
 
     static constexpr u32 places = cuda_platform::mailbox_depth;
-    __device__ bool bit(u32 from, const mail& letter) const { return (word >> (from + letter.tag % places) & 1) != 0; }
-    /// The next mail waits for nothing but mails of this worker, and this one's answer may come with its own: it runs at once
-    /// behind the barrier that ends this body, without a second one or a look for a park.
-    __device__ bool goes_on(const mail& letter) const { return bit(0, letter); }
+    __device__ static bool bit(u32 word, u32 half, u32 number) { return (word >> (half * places + number % places) & 1) != 0; }
+    /// None of them follows another.
+    __device__ bool none() const { return (next | more) == 0; }
+    /// The mail after this one waits for nothing but mails of this worker: it runs at once behind the barrier that ends this body. The answer to this one is on its
+    /// way meanwhile.
+    __device__ bool goes_on(u32 number) const { return bit(next, 0, number); }
+    /// And this one's answer may come with a later one: nobody looks for a park in between.
+    __device__ bool answers_later(u32 number) const { return bit(next, 1, number); }
+    /// And it is of the same type, and nothing is logged: there is nothing to do between the two bodies.
+    __device__ bool repeats(u32 number) const { return bit(more, 0, number); }
     /// The next mail follows, and looks for a park.
-    __device__ bool looks(const mail& letter) const { return bit(places, letter); }
+    __device__ bool looks(u32 number) const { return bit(more, 1, number); }
     /// One failed or was skipped: those that follow may have to be, too.
-    __device__ mail_plan stumbled() const { return {word & ~low_bits(places)}; }
+    __device__ mail_plan stumbled() const { return {0, more >> places << places}; }
 };
 static_assert(2 * mail_plan::places <= 32);
 
 /// While it waits for other workers' tasks, a worker looks for more mail after so many polls.
 inline constexpr u32 polls_between = 256;
 
-/// What the first warp tells the others: all that is known before the wait is over lies there by then.
+/// What the first warp tells the others.
 struct alignas(16) work_order {
     mail letter;
-    mail_plan plan;
-    u32 blocks;
-    verdict decision;
+    struct alignas(16) {
+        mail_plan plan;
+        verdict decision; ///< of a staged mail
+    } found;
 };
 
 __device__ __forceinline__ mail_plan make_plan(const worker_port<cuda_platform>& port, inbox<cuda_platform>& box)
 {
-    u32 mine = 0;
+    if (box.count() < 2) return {};
+    constexpr u32 places = mail_plan::places;
+    u32 next = 0, more = 0;
     const u32 number = box.answered + 1 + threadIdx.x;
     if (threadIdx.x + 1 < box.count()) {
-        const mail& next = box.letter(number + 1);
-        const bool goes_on = box.letter(number).brief() && next.joins() && next.waits() == 0;
-        const u32 flags = static_cast<u32>(goes_on) | static_cast<u32>(next.follows()) << mail_plan::places;
-        mine = flags << number % mail_plan::places;
+        const mail& before = box.letter(number);
+        const mail& after = box.letter(number + 1);
+        // As port.may_answer_later(), where all before the first were answered.
+        const bool later = before.may_wait_for(after) && threadIdx.x % (box.owed_max + 1) < box.owed_max;
+        const bool repeats = later && before.type() == after.type() && !port.logs();
+        next = (static_cast<u32>(after.only_follows()) | static_cast<u32>(later) << places) << number % places;
+        more = (static_cast<u32>(repeats) | static_cast<u32>(after.follows()) << places) << number % places;
     }
-    const mail_plan all{__reduce_or_sync(0xffffffff, mine)};
+    const mail_plan all{__reduce_or_sync(0xffffffff, next), __reduce_or_sync(0xffffffff, more)};
     return __shfl_sync(0xffffffff, port.stumbled_lately(), 0) ? all.stumbled() : all;
 }
+
+/// What all threads look at when a body is over.
+struct alignas(8) body_end {
+    block_failure failure;
+    u32 stopping; ///< the leader saw a park, or the end, when it answered the mail before
+    __device__ bool stands() const { return (failure.code | stopping) != 0; } ///< no mail is at hand
+};
 
 template <class List, u32 Threads>
 __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned char* arena)
@@ -193,96 +215,121 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
     __shared__ __align__(16) u32 kept_words[P::mailbox_depth][abi::task_words_max]; // of each mail that was read
     __shared__ u32 kept_blocks[P::mailbox_depth];
     // Of the mail in hand, of the one before and of the next one, whose body some warps may have begun before others have looked at this.
-    __shared__ block_failure failures[3];
+    __shared__ body_end ends[3];
     __shared__ flight_times times; // the leader's; not in registers, which would be the bodies'
     u32 sm;
     asm("mov.u32 %0, %%smid;" : "=r"(sm));
     const bool leader = threadIdx.x == 0;
     worker_port<P> port(args.memory, box, blockIdx.x - 1, sm, leader);
     if (leader) {
-        for (block_failure& f : failures) f.code = 0;
+        for (body_end& e : ends) e = {};
         times.wait_ns = 0;
     }
     __syncthreads();
     mail mine{};
-    mail_plan plan{0};
+    mail_plan plan{};
     bool at_hand = false; // the next mail
     bool failed_before = false; // the leader's
     for (u32 turn = 0;; turn = turn == 2 ? 0 : turn + 1) {
-        block_failure& failure = failures[turn];
-        u32 blocks = 0;
         bool skipped = false;
+        u32 blocks = 1; // what is at hand has one
         if (at_hand) {
-            mine = box.letter(mine.tag + 1);
-            blocks = kept_blocks[mine.tag % P::mailbox_depth];
+            mine = port.after(mine);
         } else {
-            // The first warp fetches mails, with the structs of all of them, and waits for what the next one waits for: one barrier before the body, one behind it.
+            // The first warp fetches mails, with the structs of all of them, and tells the others.
             if (threadIdx.x < 32) {
                 P::team team;
                 team.sync(); // the leader has answered the last one
-                bool new_ones = !port.has_mail();
+                const bool new_ones = !port.has_mail();
                 const mail next = port.wait(team);
                 if (leader) order.letter = next;
-                verdict found = next.leaves() || !next.staged() ? verdict::run : verdict::wait;
-                if (leader && port.logs() && next.waits() != 0 && !next.leaves()) times.wait_ns = P::clock_ns();
-                for (;;) {
-                    if (new_ones && !next.leaves()) {
-                        copy_structs(port, box, kept_words, kept_blocks);
-                        const mail_plan made = make_plan(port, box);
-                        if (leader) order.plan = made;
-                    }
-                    if (leader) order.blocks = kept_blocks[next.tag % P::mailbox_depth];
-                    if (found != verdict::wait) break;
-                    found = port.await(team, next, polls_between);
-                    new_ones = found == verdict::wait && port.read_more(team);
+                if (new_ones && !next.leaves()) {
+                    copy_structs(port, box, kept_words, kept_blocks);
+                    const mail_plan made = make_plan(port, box);
+                    if (leader) order.found.plan = made;
                 }
-                if (leader) order.decision = found;
             }
             __syncthreads();
-            const work_order in_hand = order;
-            mine = in_hand.letter;
-            plan = in_hand.plan;
-            blocks = in_hand.blocks;
-            if (in_hand.decision != verdict::run || mine.leaves()) {
-                if (mine.leaves()) {
-                    if (leader) port.leave(mine);
-                    return;
+            mine = order.letter;
+            if (mine.leaves()) {
+                if (leader) port.leave(mine);
+                return;
+            }
+            blocks = kept_blocks[mine.tag % P::mailbox_depth];
+            if (mine.staged()) {
+                // And waits for what this one waits for. Only what it finds is left to be told then.
+                if (threadIdx.x < 32) {
+                    P::team team;
+                    if (leader && port.logs() && mine.waits() != 0) times.wait_ns = P::clock_ns();
+                    verdict decision = verdict::wait;
+                    while ((decision = port.await(team, mine, polls_between)) == verdict::wait)
+                        if (port.read_more(team)) {
+                            copy_structs(port, box, kept_words, kept_blocks);
+                            const mail_plan made = make_plan(port, box);
+                            if (leader) order.found.plan = made;
+                        }
+                    if (leader) order.found.decision = decision;
                 }
-                if (in_hand.decision == verdict::leave) { // parked, or aborted
+                __syncthreads();
+                const auto found = order.found;
+                plan = found.plan;
+                const verdict decision = found.decision;
+                if (decision == verdict::leave) { // parked, or aborted
                     if (leader) port.save();
                     return;
                 }
-                skipped = true;
+                skipped = decision == verdict::skip;
+            } else {
+                plan = order.found.plan;
             }
         }
-        task_record<P>& record = port.record(mine);
         const u32 type = mine.type();
-        const u32* const words = kept_words[mine.tag % P::mailbox_depth];
         if (skipped) {
             __syncthreads(); // all have read the letter
             if (leader) {
-                order.plan = order.plan.stumbled();
+                order.found.plan = order.found.plan.stumbled();
                 port.skip();
                 times.wait_ns = 0;
             }
         } else if (!mine.tickets()) {
-            if (leader) {
-                port.record_flight(mine, mine.block());
-                if (port.logs()) times.start_ns = P::clock_ns();
-            }
-            __syncwarp(); // bodies begin with whole warps, whatever became of the leader's branch
-            with_task<0>(List{}, type, words, [&]<class Task>(const Task& task) {
-                if (threads_of<Task>() == Threads || threadIdx.x < threads_of<Task>()) run_block<Threads>(task, 0, mine.block(), blocks, arena, failure);
+            u32 number = mine.tag;
+            with_type<0>(List{}, type, [&]<class Task>() {
+                u32 block = mine.block();
+                SLIPSTREAM_ONE_COPY
+                for (;;) {
+                    if (threadIdx.x == 32) port.note_flight(box.letter(number), block); // the leader has enough to do
+                    if (leader) {
+                        port.count_flight();
+                        if (port.logs()) times.start_ns = P::clock_ns();
+                    }
+                    __syncwarp(); // bodies begin with whole warps, whatever became of these branches
+                    const Task task = task_in<Task>(kept_words[number % P::mailbox_depth]);
+                    if (threads_of<Task>() == Threads || threadIdx.x < threads_of<Task>())
+                        run_block<Threads>(task, 0, block, blocks, arena, ends[turn].failure);
+                    __syncthreads();
+                    if (plan.none() || !plan.repeats(number) || ends[turn].stands()) break;
+                    turn = turn == 2 ? 0 : turn + 1;
+                    number = tag_of(number + 1);
+                    block = 0;
+                    blocks = 1;
+                }
             });
-            __syncthreads();
-            at_hand = plan.goes_on(mine);
-            if (at_hand && failure.code != 0) at_hand = false;
+            if (plan.none() && !port.logs()) { // most often, and others wait for it: what a chain needs comes after
+                at_hand = false;
+                if (leader && !failed_before && ends[turn].failure.code == 0) {
+                    port.answer_alone(mine);
+                    continue;
+                }
+            } else {
+                mine = box.letter(number);
+                at_hand = plan.goes_on(number) && !ends[turn].stands();
+            }
             if (leader && port.logs()) port.log_flight(mine, mine.block(), 1, times, port.runs());
         } else {
             const u32 size = threads_of_type(List{}, type); // draw_blocks begins with a barrier
             const auto draw = [&]<u32 Size>() {
                 if constexpr (any_of_size<Size>(List{}))
-                    if (size == Size) draw_blocks<List, Threads, Size>(port, mine, blocks, words, arena, failure);
+                    if (size == Size) draw_blocks<List, Threads, Size>(port, mine, blocks, kept_words[mine.tag % P::mailbox_depth], arena, ends[turn].failure);
             };
             draw.template operator()<Threads>();
             draw.template operator()<128>();
@@ -291,15 +338,15 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             __syncthreads();
             at_hand = false;
         }
-        if (leader) {
-            const u32 code = failure.code;
-            if (code != 0) port.fail(record, code);
-            if (at_hand) port.answer_later(mine);
-            else port.answer(mine, plan.looks(mine));
+        if (leader && !(at_hand && plan.answers_later(mine.tag))) {
+            const u32 code = ends[turn].failure.code;
+            if (code != 0) port.fail(port.record(mine), code);
+            port.answer(mine, plan.looks(mine.tag));
+            ends[turn == 2 ? 0 : turn + 1].stopping = port.told_to_stop(); // all have looked at it two mails ago
             // What nobody waits for.
-            if (failed_before) failures[turn == 0 ? 2 : turn - 1].code = 0; // of the mail after the next: all have looked at the one before
+            if (failed_before) ends[turn == 0 ? 2 : turn - 1].failure.code = 0; // of the mail after the next: all have looked at the one before
             failed_before = code != 0;
-            if (failed_before) order.plan = order.plan.stumbled();
+            if (failed_before) order.found.plan = order.found.plan.stumbled();
         }
     }
 }

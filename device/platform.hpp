@@ -47,6 +47,10 @@
 
 namespace slipstream::device {
 
+/// mailbox_depth of the platforms that run tasks. One for both: the host lays out the GPU's memory by its own. While a worker runs a chain's mails from one half, the
+/// scheduler fills the other.
+inline constexpr u32 mailbox_places = 16;
+
 enum class order : u8 { relaxed, acquire, release, acq_rel };
 enum class scope : u8 { block, device, system };
 

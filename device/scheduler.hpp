@@ -59,6 +59,10 @@ struct mail {
     SLIPSTREAM_BOTH bool brief() const { return (block_and_waits & brief_bit) != 0; } ///< its type promises it
     SLIPSTREAM_BOTH bool joins() const { return (block_and_waits & joins_bit) != 0; } ///< follows; if the one before it is brief, their answers may be one
     SLIPSTREAM_BOTH u32 waits() const { return block_and_waits >> 28; }
+    /// Waits for nothing but mails before it on this worker.
+    SLIPSTREAM_BOTH bool only_follows() const { return follows() && waits() == 0; }
+    /// May the answer to this one come with that of the next?
+    SLIPSTREAM_BOTH bool may_wait_for(const mail& next) const { return brief() && next.joins() && next.waits() == 0; }
     SLIPSTREAM_BOTH u32 task() const { return identity & ~tickets_bit; }
     SLIPSTREAM_BOTH bool tickets() const { return identity >> 31; }
     SLIPSTREAM_BOTH bool leaves() const { return slot_and_type == leave; }
@@ -92,8 +96,8 @@ struct done_word {
     /// Modulo many more than are ever on their way.
     SLIPSTREAM_BOTH u32 count() const { return raw >> count_at; }
     SLIPSTREAM_BOTH u32 answered_since(u32 number) const { return (count() - number) & (~0u >> count_at); }
-    /// The skipped bits, with room for one more.
-    SLIPSTREAM_BOTH u32 skipped_before() const { return raw >> (history_at - 1) & (low_bits(history) - 1); }
+    /// The skipped bits, with room for so many more.
+    SLIPSTREAM_BOTH u32 skipped_before(u32 mails) const { return (raw >> history_at) << mails & low_bits(history); }
     /// Was mail `number`, one of the last ones, skipped?
     SLIPSTREAM_BOTH bool skipped(u32 number) const { return (raw >> history_at >> answered_since(number) & 1) != 0; }
 };
@@ -427,23 +431,8 @@ private:
         team.each32([&](u32 k) { if (roots >> k & 1) s_.parcel_roots[popcount(roots & ((1u << k) - 1))] = k; });
         team.sync();
         const u32 root_count = popcount(roots);
-        u32 given = 0;
-        SLIPSTREAM_ONE_COPY
-        for (u32 places_due = 0; places_due < depth && given < root_count; ++places_due) {
-            SLIPSTREAM_UNROLL
-            for (u32 g = 0; g < Groups; ++g) {
-                if (given >= root_count || 32 * g >= m_.n.workers) continue;
-                const u32 takers = team.mask32([&](u32 k) {
-                    const u32 w = 32 * g + k;
-                    return w < m_.n.workers && s_.sent[w] - s_.seen[w] == places_due;
-                }) & ~s_.taken[g];
-                team.each32([&](u32 k) {
-                    const u32 i = given + popcount(takers & ((1u << k) - 1));
-                    if ((takers >> k & 1) && i < root_count) s_.parcel_workers[s_.parcel_roots[i]] = 32 * g + k;
-                });
-                given = given + popcount(takers) < root_count ? given + popcount(takers) : root_count;
-            }
-        }
+        const u32 given = for_idlest(team, root_count, depth, [&](u32 g) { return s_.taken[g]; },
+                                     [&](u32 i, u32 w) { s_.parcel_workers[s_.parcel_roots[i]] = w; });
         team.sync();
         typename P::template lane_array<u32, 1> workers, numbers;
         const u32 placed = team.mask32([&](u32 k) {
@@ -467,21 +456,24 @@ private:
             s_.runs_on[slot] = static_cast<u16>(1 + w);
         });
         team.sync(); // who of a parcel runs where
-        team.each32([&](u32 k) {
-            if (k >= mailed) return;
+        const auto send_one = [&](u32 k, bool follows) {
             const ready_entry entry = ready_.peek(k);
-            const task_head head = P::get(s_.heads[entry.slot()]);
-            const u32 tag = tag_of(numbers.at(0, k));
+            const u32 slot = entry.slot(), w = workers.at(0, k), tag = tag_of(numbers.at(0, k));
+            const task_head head = P::get(s_.heads[slot]);
             const u32 brief = s_.types[head.slot_and_type >> 16].brief * mail::brief_bit;
-            if (roots >> k & 1) {
-                if (entry.waits() != 0) send_waits(workers.at(0, k), entry.slot(), s_.awaited_by(entry.slot(), 0), entry.waits(), tag);
-                send(workers.at(0, k), {head.slot_and_type, brief | entry.waits() << 28, head.identity, tag});
-                return;
+            if (follows) {
+                const u32 others = send_others(w, entry, tag);
+                const u32 joins = (s_.joins[slot / 32] >> slot % 32 & 1) * mail::joins_bit;
+                send(w, {head.slot_and_type | mail::follows_bit, brief | joins | others << 28, head.identity, tag});
+            } else {
+                if (entry.waits() != 0) send_waits(w, slot, s_.awaited_by(slot, 0), entry.waits(), tag);
+                send(w, {head.slot_and_type, brief | entry.waits() << 28, head.identity, tag});
             }
-            const u32 others = send_others(workers.at(0, k), entry, tag);
-            const u32 joins = (s_.joins[entry.slot() / 32] >> entry.slot() % 32 & 1) * mail::joins_bit;
-            send(workers.at(0, k), {head.slot_and_type | mail::follows_bit, brief | joins | others << 28, head.identity, tag});
-        });
+        };
+        // Those that follow go first: a worker that finds the first mail of a chain finds the others with it, most often.
+        const u32 follow = low_bits(mailed) & ~roots;
+        if (follow != 0) team.each32([&](u32 k) { if (follow >> k & 1) send_one(k, true); });
+        team.each32([&](u32 k) { if (k < mailed && (roots >> k & 1)) send_one(k, false); });
         mails_ += mailed;
         team.sync();
         return mailed;
@@ -556,6 +548,31 @@ private:
         }
     }
 
+    /// Calls give(i, worker) for each i < count, as far as there are workers with fewer than `depth` mails due: those with the fewest first, and none that has a
+    /// bit in except(group). Returns how many were given.
+    template <class Except, class Give>
+    SLIPSTREAM_BOTH u32 for_idlest(team_type& team, u32 count, u32 depth, Except except, Give give)
+    {
+        u32 given = 0;
+        SLIPSTREAM_ONE_COPY
+        for (u32 places_due = 0; places_due < depth && given < count; ++places_due) {
+            SLIPSTREAM_UNROLL
+            for (u32 g = 0; g < Groups; ++g) {
+                if (given >= count || 32 * g >= m_.n.workers) continue;
+                const u32 takers = team.mask32([&](u32 k) {
+                    const u32 w = 32 * g + k;
+                    return w < m_.n.workers && s_.sent[w] - s_.seen[w] == places_due;
+                }) & ~except(g);
+                team.each32([&](u32 k) {
+                    const u32 i = given + popcount(takers & ((1u << k) - 1));
+                    if ((takers >> k & 1) && i < count) give(i, 32 * g + k);
+                });
+                given = given + popcount(takers) < count ? given + popcount(takers) : count;
+            }
+        }
+        return given;
+    }
+
     /// What hand_out() is to mail: `count` mails of the task `head`, to workers with fewer than `depth` mails due.
     struct parcel {
         task_head head;
@@ -569,33 +586,16 @@ private:
     /// Mails to idle workers first. Returns how many were sent.
     SLIPSTREAM_BOTH u32 hand_out(team_type& team, const parcel& p)
     {
-        u32 mailed = 0;
         const u32 slot = p.entry.slot();
         const awaited_task first = P::get(s_.waits_near[slot * waits_near_max]); // of what is staged
         if (team.leader()) s_.runs_on[slot] = 0; // nobody comes behind one of its blocks
-        SLIPSTREAM_ONE_COPY
-        for (u32 places_due = 0; places_due < p.depth && mailed < p.count; ++places_due) {
-            SLIPSTREAM_UNROLL
-            for (u32 g = 0; g < Groups; ++g) {
-                if (mailed >= p.count) continue;
-                const u32 takers = team.mask32([&](u32 k) {
-                    const u32 w = 32 * g + k;
-                    return w < m_.n.workers && s_.sent[w] - s_.seen[w] == places_due;
-                });
-                team.each32([&](u32 k) {
-                    const u32 i = mailed + popcount(takers & ((1u << k) - 1));
-                    if (!(takers >> k & 1) || i >= p.count) return;
-                    const u32 w = 32 * g + k;
-                    const u32 number = ++s_.sent[w];
-                    slot_of_mail(w, number) = static_cast<u16>(slot);
-                    const u32 waits = p.entry.waits();
-                    if (waits != 0) send_waits(w, slot, first, waits, tag_of(number));
-                    send(w, {p.head.slot_and_type, (p.tickets ? 0 : p.block + i) | waits << 28, p.head.identity | p.tickets, tag_of(number)});
-                });
-                const u32 taken = popcount(takers);
-                mailed = taken < p.count - mailed ? mailed + taken : p.count;
-            }
-        }
+        const u32 mailed = for_idlest(team, p.count, p.depth, [](u32) { return 0u; }, [&](u32 i, u32 w) {
+            const u32 number = ++s_.sent[w];
+            slot_of_mail(w, number) = static_cast<u16>(slot);
+            const u32 waits = p.entry.waits();
+            if (waits != 0) send_waits(w, slot, first, waits, tag_of(number));
+            send(w, {p.head.slot_and_type, (p.tickets ? 0 : p.block + i) | waits << 28, p.head.identity | p.tickets, tag_of(number)});
+        });
         mails_ += mailed;
         return mailed;
     }

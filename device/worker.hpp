@@ -1,18 +1,19 @@
 // The worker's side of the mailbox: wait for mail, draw tickets, answer. Bodies are run by the caller.
 //
 // wait(), read_more() and await() are called by a team of lanes (the first warp on the GPU), all else by one lane (thread 0); the platform's kernel spreads what they
-// return to the block and puts a block barrier before answer(), so that every thread's writes precede the release. Where groups of a worker's
+// return to the block and puts a block barrier before answer(), so that every thread's writes precede the release. The flight record of an ordinary block may be
+// any thread's: it is the leader's neighbour's there, since the leader has enough to do. Where groups of a worker's
 // threads run blocks of a ticket mail side by side, a lane of each draws, records and logs, through a port of its own that keeps nothing else; the
 // recorder then shows what one of them picked up last, the task and not always the block that hangs.
 //
-// COST per mail: polls of one L2 line (lone workers: acquire loads and no fence; others: relaxed and one acquire fence, which
+// COST per mail: polls of two L2 lines (lone workers: acquire loads and no fence; others: relaxed and one acquire fence, which
 // empties the L1 they share), one recorder store to pinned memory, one release fence, one addition (not waited for) and one
 // store. No atomic that is waited for unless the task has more blocks than there are workers.
 // Mails are read all together, with their records: a mailbox of them costs one poll and one more RT.
 // A staged mail, moreover: a read of what it waits for, behind the mail (1 RT, all chunks together), polls of those finished counts, all of one
 // poll in flight together (of a single one, a lone worker: acquire loads), and one acquire fence.
 // One that follows and waits for nobody elsewhere: nothing of that. Where it is all that waits for the mail before it, and both are brief, they are answered by one
-// fence: what is left of a hop is the recorder's store and an addition.
+// fence, nine at most: what is left of a hop is the recorder's store and an addition.
 //
 // OWNERS  worker w alone writes done[w] (once it has left for a park, the scheduler) recorder[w], picks[w] and the counts behind mailbox[w], which it alone reads.
 // EDGES   A4 (mail, relaxed poll) + A4_mail_fence (acquire, device): the record, and all writes of the predecessors
@@ -51,9 +52,14 @@ enum class verdict : u32 { run, skip, leave, wait };
 template <class P>
 struct inbox {
     mail letters[P::mailbox_depth];
-    u32 answered; ///< tag of the last mail that was answered, or will be with the next one
+    u32 answered; ///< tag of the last mail that was answered; those between it and the one in hand have run, and are owed an answer
     u32 known;    ///< of the last one that was read
 
+    /// So many answers may be owed: while the other half of the mailbox is worked on, the scheduler fills this one.
+    static constexpr u32 owed_max = P::mailbox_depth / 2;
+
+    /// Before mail `number`.
+    SLIPSTREAM_BOTH u32 owed(u32 number) const { return (number - 1 - answered) & ~(1u << 31); }
     SLIPSTREAM_BOTH u32 count() const { return (known - answered) & ~(1u << 31); }
     SLIPSTREAM_BOTH bool empty() const { return answered == known; }
     SLIPSTREAM_BOTH mail& letter(u32 number) { return letters[number % P::mailbox_depth]; }
@@ -114,22 +120,19 @@ public:
         return true;
     }
 
+    /// The one after this mail, where it may be run at once.
+    SLIPSTREAM_BOTH mail after(const mail& letter) const { return box_.letter(letter.tag + 1); }
     /// Has the next wait() nothing to wait for?
     SLIPSTREAM_BOTH bool has_mail() const { return !box_.empty(); }
     /// Was the mail after this one read, and does it follow?
     SLIPSTREAM_BOTH bool next_follows(const mail& letter) const { return letter.tag != box_.known && box_.letter(letter.tag + 1).follows(); }
     /// Has any of the last mails failed, or was skipped?
     SLIPSTREAM_BOTH bool stumbled_lately() const { return (stumbles_ & low_bits(P::mailbox_depth)) != 0; }
-    /// Does the one after this mail wait for nothing but mails before it on this worker, of which none failed so far, and was it read? Then it may run at once.
-    SLIPSTREAM_BOTH bool next_is_at_hand(const mail& letter) const
-    {
-        return next_follows(letter) && box_.letter(letter.tag + 1).waits() == 0 && !stumbled_ && !stumbled_lately();
-    }
-
-    /// May the answer to this mail come with the next one's?
+    /// May the answer to this mail come with the next one's, which was read? Then nothing is to be done for it now, and the next one, after() this one, runs at
+    /// once: nobody else was known to wait for this one, both are brief, and none of those before failed.
     SLIPSTREAM_BOTH bool may_answer_later(const mail& letter) const
     {
-        return letter.brief() && next_is_at_hand(letter) && box_.letter(letter.tag + 1).joins();
+        return letter.tag != box_.known && letter.may_wait_for(box_.letter(letter.tag + 1)) && box_.owed(letter.tag) < box_.owed_max && !stumbled_ && !stumbled_lately();
     }
 
     /// Waits until the tasks that a staged mail waits for are done, a lane for each of them. Bounded by the stop word. To skip it is the same answer for all blocks of
@@ -210,8 +213,9 @@ public:
     SLIPSTREAM_BOTH void record_flight(const mail& letter, u32 block)
     {
         note_flight(letter, block);
-        ++picks_;
+        count_flight();
     }
+    SLIPSTREAM_BOTH void count_flight() { ++picks_; }
     /// Without counting it.
     SLIPSTREAM_BOTH void note_flight(const mail& letter, u32 block) const
     {
@@ -249,16 +253,6 @@ public:
         stumbled_ = true;
     }
 
-    /// The mail has run, and is to be answered with the next one, which is at hand, both brief: nobody else was known to wait for it.
-    SLIPSTREAM_BOTH void answer_later(const mail& letter)
-    {
-        done_ = done_word::make(letter.tag, done_word{done_}.skipped_before(), (done_ & done_word::failed_bit) | failed_);
-        stumbles_ <<= 1;
-        box_.answered = letter.tag;
-        ++owed_;
-        level_ = stop_level::none;
-    }
-
     /// Answers the mail, and those that are owed an answer: everything their blocks wrote is released, to the scheduler and to the workers of staged tasks.
     /// `looks`: the next mail is at hand and follows, and must know whether to stop.
     SLIPSTREAM_BOTH void answer(const mail& letter, bool looks)
@@ -268,12 +262,13 @@ public:
         P::fence(edge::R5R12_fence, order::release, scope::device);
         if (!letter.tickets()) P::add(edge::R12_finished, record(letter).finished, count, order::relaxed, scope::device);
         // All else comes behind the addition that others wait for.
+        const u32 owed = box_.owed(letter.tag);
         SLIPSTREAM_ONE_COPY
-        for (; owed_ != 0; --owed_)
-            P::add(edge::R12_finished, record(box_.letter(letter.tag - owed_)).finished, finished_count::block, order::relaxed, scope::device);
+        for (u32 i = owed; i != 0; --i)
+            P::add(edge::R12_finished, record(box_.letter(letter.tag - i)).finished, finished_count::block, order::relaxed, scope::device);
         const u32 bits = (done_ & done_word::failed_bit) | failed_ | drawn_;
-        done_ = done_word::make(letter.tag, done_word{done_}.skipped_before() | skipped_, bits);
-        stumbles_ = stumbles_ << 1 | static_cast<u32>(stumbled_);
+        done_ = done_word::make(letter.tag, done_word{done_}.skipped_before(owed + 1) | skipped_, bits);
+        stumbles_ = stumbles_ << (owed + 1) | static_cast<u32>(stumbled_);
         box_.answered = letter.tag;
         // The next failure in this slot must see that this one was noted.
         if (stumbled_) P::fence(edge::R5R12_failure_fence, order::release, scope::device);
@@ -281,6 +276,23 @@ public:
         drawn_ = skipped_ = 0;
         stumbled_ = false;
     }
+
+    /// May answer_alone() answer this one?
+    SLIPSTREAM_BOTH bool is_alone(const mail& letter) const { return !letter.tickets() && box_.owed(letter.tag) == 0 && !stumbled_ && !next_follows(letter); }
+    /// The same for a block that has not failed, where no answer is owed and the next mail does not follow: the shortest way to others.
+    SLIPSTREAM_BOTH void answer_alone(const mail& letter)
+    {
+        P::fence(edge::R5R12_fence, order::release, scope::device);
+        P::add(edge::R12_finished, record(letter).finished, finished_count::block, order::relaxed, scope::device);
+        done_ = done_word::make(letter.tag, done_word{done_}.skipped_before(1), done_ & done_word::failed_bit);
+        stumbles_ <<= 1;
+        level_ = stop_level::none;
+        box_.answered = letter.tag;
+        P::store(edge::R5_done, m_.done[worker_], done_, order::relaxed, scope::device);
+    }
+
+    /// Did the last answer see a park, or the end?
+    SLIPSTREAM_BOTH bool told_to_stop() const { return level_ != stop_level::none; }
 
     /// The last words of a worker that was told to leave.
     SLIPSTREAM_BOTH void leave(const mail& letter)
@@ -354,7 +366,6 @@ private:
     u32 sm_;
     u32 done_;
     u32 stumbles_ = 0; ///< see mailbox::stumbles
-    u32 owed_ = 0;     ///< mails that have run and were not answered, before the one in hand
     stop_level level_ = stop_level::none; ///< when the last mail was answered, if the next one follows it
     u32 failed_ = 0;
     u32 skipped_ = 0; ///< 1: the mail in hand is not run

@@ -125,8 +125,9 @@ private:
         device::worker_port<P> port(arguments_.memory, box, w, w);
         P::team team;
         std::vector<std::max_align_t> shared(shared_bytes_ / sizeof(std::max_align_t) + 1);
-        for (;;) {
-            const device::mail letter = port.wait(team);
+        device::mail letter{};
+        for (bool at_hand = false;;) {
+            letter = at_hand ? port.after(letter) : port.wait(team);
             if (letter.leaves()) {
                 port.leave(letter);
                 break;
@@ -167,7 +168,9 @@ private:
                 }
             }
             if (failure != 0) port.fail(record, failure);
-            if (port.may_answer_later(letter)) port.answer_later(letter);
+            at_hand = port.may_answer_later(letter);
+            if (at_hand) continue;
+            if (port.is_alone(letter)) port.answer_alone(letter);
             else port.answer(letter, port.next_follows(letter));
         }
         resident_.fetch_sub(1, std::memory_order_release);

@@ -199,8 +199,9 @@ public:
         device::inbox<P> box;
         device::worker_port<P> port(m, box, worker, 0);
         typename P::team team;
-        for (;;) {
-            const device::mail letter = port.wait(team);
+        device::mail letter{};
+        for (bool at_hand = false;;) {
+            letter = at_hand ? port.after(letter) : port.wait(team);
             if (letter.leaves()) {
                 port.leave(letter);
                 return;
@@ -211,6 +212,7 @@ public:
             check(number < tasks.size(), "the record holds the task's own words");
             if (letter.staged()) {
                 const device::verdict decision = port.await(team, letter);
+                check(!at_hand || decision == device::verdict::run, "what is at hand waits for nobody, and nothing before it failed");
                 if (decision == device::verdict::leave) {
                     port.save();
                     ++paused;
@@ -240,9 +242,11 @@ public:
             }
             const test_task& t = tasks[number];
             if (t.fails && (t.fails_block < 0 || letter.block() == static_cast<u32>(t.fails_block))) port.fail(record, 9);
-            if (answers_late && port.may_answer_later(letter)) {
+            at_hand = answers_late && port.may_answer_later(letter);
+            if (at_hand) {
                 ++late;
-                port.answer_later(letter);
+            } else if (port.is_alone(letter)) {
+                port.answer_alone(letter);
             } else {
                 port.answer(letter, port.next_follows(letter));
             }

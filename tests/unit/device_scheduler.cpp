@@ -369,7 +369,7 @@ TEST_CASE("completion words hold the low bits of the count, which of the last ma
             u32 number = count;
             for (u32 i = 0; i < 40; ++i) {
                 ++number;
-                word.raw = done_word::make(number, word.skipped_before() | (i % 3 == 0 ? 1u : 0u), bits);
+                word.raw = done_word::make(number, word.skipped_before(1) | (i % 3 == 0 ? 1u : 0u), bits);
                 for (u32 behind = 0; behind < done_word::history && behind <= i; ++behind) REQUIRE(word.skipped(number - behind) == ((i - behind) % 3 == 0));
                 REQUIRE((word.raw & 7) == bits);
             }

@@ -764,7 +764,7 @@ void run_behind(staging_test& t, u32 worker, u32 slot, u32 others = 0)
 TEST_CASE("a chain goes to one worker as far as its mailbox has room, and on to the next one", "[device][staging][chaining]")
 {
     constexpr u32 depth = P::mailbox_depth;
-    staging_test t(32, 64, true);
+    staging_test t(64, 64, true); // of as many as three quarters of the workers a task each is staged
     t.put(0);
     for (u32 slot = 1; slot < 2 * depth + 1; ++slot) t.put_behind(slot, {slot - 1});
     t.settle();
@@ -904,15 +904,15 @@ TEST_CASE("an answer may come with the next one, when nobody else was known to w
     t.settle();
     const mail first = t.take(0, 0, 0);
     REQUIRE(t.ports[0].may_answer_later(first));
-    t.ports[0].answer_later(first);
-    CHECK(t.finished_of(0).blocks() == 0);
-    const mail second = t.take(0, 1, 0);
-    CHECK((second.follows() && second.joins()));
+    const mail second = t.ports[0].after(first);
+    CHECK((second.slot() == 1 && second.waits() == 0 && second.follows() && second.joins()));
     REQUIRE(t.ports[0].await(t.engine.team, second) == verdict::run);
-    t.ports[0].answer_later(second);
+    REQUIRE(t.ports[0].may_answer_later(second));
     t.settle();
+    for (u32 slot = 0; slot < 2; ++slot) CHECK(t.finished_of(slot).blocks() == 0);
     CHECK(t.take_retired() == 0);
-    const mail third = t.take(0, 2, 0);
+    const mail third = t.ports[0].after(second);
+    CHECK((third.slot() == 2 && third.waits() == 0));
     REQUIRE(t.ports[0].await(t.engine.team, third) == verdict::run);
     CHECK_FALSE(t.ports[0].may_answer_later(third)); // there is no next one
     t.answer(0, third);
@@ -927,6 +927,31 @@ TEST_CASE("an answer may come with the next one, when nobody else was known to w
     t.settle();
     const u32 at = t.has_mail(0) ? 0 : 1;
     CHECK_FALSE(t.ports[at].may_answer_later(t.ports[at].wait()));
+}
+
+TEST_CASE("no more answers wait than half a mailbox", "[device][staging][chaining]")
+{
+    constexpr u32 depth = P::mailbox_depth, most = device::inbox<P>::owed_max;
+    staging_test t(64, 64, true);
+    t.put(0);
+    for (u32 slot = 1; slot < depth; ++slot) t.put_behind(slot, {slot - 1});
+    t.settle();
+    mail letter = t.take(0, 0, 0);
+    for (u32 waiting = 0; waiting < most; ++waiting) {
+        REQUIRE(t.ports[0].may_answer_later(letter));
+        letter = t.ports[0].after(letter);
+    }
+    CHECK_FALSE(t.ports[0].may_answer_later(letter));
+    t.answer(0, letter);
+    for (u32 slot = 0; slot <= most; ++slot) CHECK(t.finished_of(slot).blocks() == 1);
+    for (u32 slot = most + 1; slot < depth; ++slot) {
+        letter = t.take(0, slot, 0);
+        CHECK(t.ports[0].may_answer_later(letter) == (slot + 1 < depth));
+        t.answer(0, letter);
+    }
+    t.settle();
+    CHECK(t.take_retired() == depth);
+    t.check_empty();
 }
 
 TEST_CASE("an answer does not come with the next one unless both types promise to be brief", "[device][staging][chaining]")
