@@ -196,7 +196,7 @@ __device__ __forceinline__ mail_plan make_plan(const worker_port<cuda_platform>&
         more = (static_cast<u32>(repeats) | static_cast<u32>(after.follows()) << places) << number % places;
     }
     const mail_plan all{__reduce_or_sync(0xffffffff, next), __reduce_or_sync(0xffffffff, more)};
-    return __shfl_sync(0xffffffff, port.stumbled_lately(), 0) ? all.stumbled() : all;
+    return port.stumbled_lately() ? all.stumbled() : all;
 }
 
 /// What all threads look at when a body is over.
@@ -294,22 +294,23 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
         } else if (!mine.tickets()) {
             u32 number = mine.tag;
             with_type<0>(List{}, type, [&]<class Task>() {
+                mail letter = mine;
+                const u32* words = kept_words[number % P::mailbox_depth];
                 u32 block = mine.block();
                 SLIPSTREAM_ONE_COPY
                 for (;;) {
-                    if (threadIdx.x == 32) port.note_flight(box.letter(number), block); // the leader has enough to do
-                    if (leader) {
-                        port.count_flight();
-                        if (port.logs()) times.start_ns = P::clock_ns();
-                    }
+                    if (threadIdx.x == 32) port.note_flight(letter, block); // the leader has enough to do
+                    if (leader && port.logs()) times.start_ns = P::clock_ns();
                     __syncwarp(); // bodies begin with whole warps, whatever became of these branches
-                    const Task task = task_in<Task>(kept_words[number % P::mailbox_depth]);
+                    const Task task = task_in<Task>(words);
                     if (threads_of<Task>() == Threads || threadIdx.x < threads_of<Task>())
                         run_block<Threads>(task, 0, block, blocks, arena, ends[turn].failure);
                     __syncthreads();
                     if (plan.none() || !plan.repeats(number) || ends[turn].stands()) break;
                     turn = turn == 2 ? 0 : turn + 1;
                     number = tag_of(number + 1);
+                    if (threadIdx.x == 32) letter = box.letter(number);
+                    words = kept_words[number % P::mailbox_depth];
                     block = 0;
                     blocks = 1;
                 }
@@ -317,25 +318,30 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             if (plan.none() && !port.logs()) { // most often, and others wait for it: what a chain needs comes after
                 at_hand = false;
                 if (leader && !failed_before && ends[turn].failure.code == 0) {
-                    port.answer_alone(mine);
+                    port.answer_alone(box.letter(number));
+                    port.count_flights(1);
                     continue;
                 }
             } else {
-                mine = box.letter(number);
                 at_hand = plan.goes_on(number) && !ends[turn].stands();
             }
+            if (leader) port.count_flights(1 + mails_between(mine.tag, number));
+            mine = box.letter(number);
             if (leader && port.logs()) port.log_flight(mine, mine.block(), 1, times, port.runs());
         } else {
             const u32 size = threads_of_type(List{}, type); // draw_blocks begins with a barrier
+            const mail& letter = box.letter(mine.tag); // and what is needed behind the bodies: in no register, they are the bodies'
             const auto draw = [&]<u32 Size>() {
                 if constexpr (any_of_size<Size>(List{}))
-                    if (size == Size) draw_blocks<List, Threads, Size>(port, mine, blocks, kept_words[mine.tag % P::mailbox_depth], arena, ends[turn].failure);
+                    if (size == Size) draw_blocks<List, Threads, Size>(port, letter, blocks, kept_words[mine.tag % P::mailbox_depth], arena, ends[turn].failure);
             };
             draw.template operator()<Threads>();
             draw.template operator()<128>();
             draw.template operator()<64>();
             draw.template operator()<32>();
             __syncthreads();
+            mine = leader ? box.next() : mail{};
+            plan = leader ? order.found.plan : mail_plan{};
             at_hand = false;
         }
         if (leader && !(at_hand && plan.answers_later(mine.tag))) {

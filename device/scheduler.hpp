@@ -43,6 +43,8 @@ namespace slipstream::device {
 
 /// Of mail number so many to a worker. Never 0, also when the count wraps.
 SLIPSTREAM_BOTH u32 tag_of(u32 number) { return number | 1u << 31; }
+/// From one mail's tag to a later one's.
+SLIPSTREAM_BOTH u32 mails_between(u32 tag, u32 later) { return (later - tag) & ~(1u << 31); }
 
 /// A mail: what a worker is asked to do. 16 bytes, one store. It names the submission too, so that the flight recorder needs
 /// no look at the record.

@@ -48,9 +48,22 @@ struct flight_times {
 /// What is to be done with a staged mail. To leave: at once, the engine is aborted or parks. To wait: await() was to give up after some time.
 enum class verdict : u32 { run, skip, leave, wait };
 
+/// What becomes of the mail in hand.
+enum class mail_outcome : u32 { ran, failed, skipped };
+
+/// What the one that answers keeps from mail to mail. In memory beside the mails: registers would be the bodies'.
+struct worker_books {
+    u64 picks;            ///< flight records ever stored
+    u32 done;             ///< the done_word of the last answer
+    u32 stumbles;         ///< see mailbox::stumbles
+    stop_level level;     ///< when the last mail was answered, if the next one follows it
+    mail_outcome outcome; ///< of the mail in hand
+};
+
 /// The mails that a worker has read and not answered. Its threads share it.
 template <class P>
 struct inbox {
+    worker_books books;
     mail letters[P::mailbox_depth];
     u32 answered; ///< tag of the last mail that was answered; those between it and the one in hand have run, and are owed an answer
     u32 known;    ///< of the last one that was read
@@ -59,8 +72,8 @@ struct inbox {
     static constexpr u32 owed_max = P::mailbox_depth / 2;
 
     /// Before mail `number`.
-    SLIPSTREAM_BOTH u32 owed(u32 number) const { return (number - 1 - answered) & ~(1u << 31); }
-    SLIPSTREAM_BOTH u32 count() const { return (known - answered) & ~(1u << 31); }
+    SLIPSTREAM_BOTH u32 owed(u32 number) const { return mails_between(answered, number - 1); }
+    SLIPSTREAM_BOTH u32 count() const { return mails_between(answered, known); }
     SLIPSTREAM_BOTH bool empty() const { return answered == known; }
     SLIPSTREAM_BOTH mail& letter(u32 number) { return letters[number % P::mailbox_depth]; }
     SLIPSTREAM_BOTH mail& next() { return letter(answered + 1); }
@@ -71,12 +84,12 @@ class worker_port {
 public:
     /// All threads of a worker have a port, and one inbox between them, which is filled in by the one that has said `leads`.
     SLIPSTREAM_BOTH worker_port(const engine_memory<P>& memory, inbox<P>& box, u32 worker, u32 sm, bool leads = true)
-        : m_(memory), box_(box), worker_(worker), sm_(sm),
-          done_(P::load(edge::P5_self, m_.done[worker], order::relaxed, scope::device)), picks_(P::get(m_.picks[worker]))
+        : m_(memory), box_(box), worker_(worker), sm_(sm)
     {
         if (!leads) return;
         box.answered = box.known = tag_of(P::get(m_.mailboxes[worker].answered));
-        stumbles_ = P::get(m_.mailboxes[worker].stumbles);
+        box.books = {P::get(m_.picks[worker]), P::load(edge::P5_self, m_.done[worker], order::relaxed, scope::device), P::get(m_.mailboxes[worker].stumbles),
+                     stop_level::none, mail_outcome::ran};
     }
 
     /// The next mail, or a leaving one when the engine is aborted. Waits; bounded by the stop word. All mails that are there are read together, a lane
@@ -127,12 +140,12 @@ public:
     /// Was the mail after this one read, and does it follow?
     SLIPSTREAM_BOTH bool next_follows(const mail& letter) const { return letter.tag != box_.known && box_.letter(letter.tag + 1).follows(); }
     /// Has any of the last mails failed, or was skipped?
-    SLIPSTREAM_BOTH bool stumbled_lately() const { return (stumbles_ & low_bits(P::mailbox_depth)) != 0; }
+    SLIPSTREAM_BOTH bool stumbled_lately() const { return (box_.books.stumbles & low_bits(P::mailbox_depth)) != 0; }
     /// May the answer to this mail come with the next one's, which was read? Then nothing is to be done for it now, and the next one, after() this one, runs at
     /// once: nobody else was known to wait for this one, both are brief, and none of those before failed.
     SLIPSTREAM_BOTH bool may_answer_later(const mail& letter) const
     {
-        return letter.tag != box_.known && letter.may_wait_for(box_.letter(letter.tag + 1)) && box_.owed(letter.tag) < box_.owed_max && !stumbled_ && !stumbled_lately();
+        return letter.tag != box_.known && letter.may_wait_for(box_.letter(letter.tag + 1)) && box_.owed(letter.tag) < box_.owed_max && !stumbled() && !stumbled_lately();
     }
 
     /// Waits until the tasks that a staged mail waits for are done, a lane for each of them. Bounded by the stop word. To skip it is the same answer for all blocks of
@@ -213,9 +226,9 @@ public:
     SLIPSTREAM_BOTH void record_flight(const mail& letter, u32 block)
     {
         note_flight(letter, block);
-        count_flight();
+        count_flights(1);
     }
-    SLIPSTREAM_BOTH void count_flight() { ++picks_; }
+    SLIPSTREAM_BOTH void count_flights(u32 count) { box_.books.picks += count; }
     /// Without counting it.
     SLIPSTREAM_BOTH void note_flight(const mail& letter, u32 block) const
     {
@@ -223,8 +236,8 @@ public:
                                   sm_ << 16 | worker_};
         P::store(edge::P3_recorder, m_.recorder[worker_], entry.encode(), order::relaxed, scope::system);
     }
-    SLIPSTREAM_BOTH u64 runs() const { return picks_; }
-    SLIPSTREAM_BOTH void set_runs(u64 count) { picks_ = count; }
+    SLIPSTREAM_BOTH u64 runs() const { return box_.books.picks; }
+    SLIPSTREAM_BOTH void set_runs(u64 count) { box_.books.picks = count; }
 
     /// Keeps a line of history of the run of that number (from 1 on) when a flight log was asked for; beyond its capacity only the count goes on.
     SLIPSTREAM_BOTH void log_flight(const mail& letter, u32 block, u32 count, flight_times& times, u64 run) const
@@ -242,23 +255,21 @@ public:
     SLIPSTREAM_BOTH void fail(task_record<P>& record, u32 code)
     {
         P::store(edge::P4_status, record.status, code, order::relaxed, scope::device);
-        failed_ = done_word::failed_bit;
-        stumbled_ = true;
+        box_.books.done |= done_word::failed_bit;
+        box_.books.outcome = mail_outcome::failed;
     }
 
     /// The mail was not run: one before it failed. Who waits for this one must not run either.
-    SLIPSTREAM_BOTH void skip()
-    {
-        skipped_ = 1;
-        stumbled_ = true;
-    }
+    SLIPSTREAM_BOTH void skip() { box_.books.outcome = mail_outcome::skipped; }
 
     /// Answers the mail, and those that are owed an answer: everything their blocks wrote is released, to the scheduler and to the workers of staged tasks.
     /// `looks`: the next mail is at hand and follows, and must know whether to stop.
     SLIPSTREAM_BOTH void answer(const mail& letter, bool looks)
     {
-        const u64 count = stumbled_ ? note_failure(letter) : finished_count::block;
-        level_ = looks ? look_for_stop() : stop_level::none; // its round trip is over when the fence's is
+        worker_books& books = box_.books;
+        const mail_outcome outcome = books.outcome;
+        const u64 count = outcome == mail_outcome::ran ? finished_count::block : note_failure(letter);
+        const stop_level level = looks ? look_for_stop() : stop_level::none; // its round trip is over when the fence's is
         P::fence(edge::R5R12_fence, order::release, scope::device);
         if (!letter.tickets()) P::add(edge::R12_finished, record(letter).finished, count, order::relaxed, scope::device);
         // All else comes behind the addition that others wait for.
@@ -266,33 +277,35 @@ public:
         SLIPSTREAM_ONE_COPY
         for (u32 i = owed; i != 0; --i)
             P::add(edge::R12_finished, record(box_.letter(letter.tag - i)).finished, finished_count::block, order::relaxed, scope::device);
-        const u32 bits = (done_ & done_word::failed_bit) | failed_ | drawn_;
-        done_ = done_word::make(letter.tag, done_word{done_}.skipped_before(owed + 1) | skipped_, bits);
-        stumbles_ = stumbles_ << (owed + 1) | static_cast<u32>(stumbled_);
+        const u32 skipped = done_word{books.done}.skipped_before(owed + 1) | static_cast<u32>(outcome == mail_outcome::skipped);
+        books.done = done_word::make(letter.tag, skipped, (books.done & done_word::failed_bit) | drawn_);
+        books.stumbles = books.stumbles << (owed + 1) | static_cast<u32>(outcome != mail_outcome::ran);
+        books.level = level;
+        books.outcome = mail_outcome::ran;
         box_.answered = letter.tag;
         // The next failure in this slot must see that this one was noted.
-        if (stumbled_) P::fence(edge::R5R12_failure_fence, order::release, scope::device);
-        P::store(edge::R5_done, m_.done[worker_], done_, order::relaxed, scope::device);
-        drawn_ = skipped_ = 0;
-        stumbled_ = false;
+        if (outcome != mail_outcome::ran) P::fence(edge::R5R12_failure_fence, order::release, scope::device);
+        P::store(edge::R5_done, m_.done[worker_], books.done, order::relaxed, scope::device);
+        drawn_ = 0;
     }
 
     /// May answer_alone() answer this one?
-    SLIPSTREAM_BOTH bool is_alone(const mail& letter) const { return !letter.tickets() && box_.owed(letter.tag) == 0 && !stumbled_ && !next_follows(letter); }
+    SLIPSTREAM_BOTH bool is_alone(const mail& letter) const { return !letter.tickets() && box_.owed(letter.tag) == 0 && !stumbled() && !next_follows(letter); }
     /// The same for a block that has not failed, where no answer is owed and the next mail does not follow: the shortest way to others.
     SLIPSTREAM_BOTH void answer_alone(const mail& letter)
     {
         P::fence(edge::R5R12_fence, order::release, scope::device);
         P::add(edge::R12_finished, record(letter).finished, finished_count::block, order::relaxed, scope::device);
-        done_ = done_word::make(letter.tag, done_word{done_}.skipped_before(1), done_ & done_word::failed_bit);
-        stumbles_ <<= 1;
-        level_ = stop_level::none;
+        worker_books& books = box_.books;
+        books.done = done_word::make(letter.tag, done_word{books.done}.skipped_before(1), books.done & done_word::failed_bit);
+        P::store(edge::R5_done, m_.done[worker_], books.done, order::relaxed, scope::device);
+        books.stumbles <<= 1;
+        books.level = stop_level::none;
         box_.answered = letter.tag;
-        P::store(edge::R5_done, m_.done[worker_], done_, order::relaxed, scope::device);
     }
 
     /// Did the last answer see a park, or the end?
-    SLIPSTREAM_BOTH bool told_to_stop() const { return level_ != stop_level::none; }
+    SLIPSTREAM_BOTH bool told_to_stop() const { return box_.books.level != stop_level::none; }
 
     /// The last words of a worker that was told to leave.
     SLIPSTREAM_BOTH void leave(const mail& letter)
@@ -301,18 +314,17 @@ public:
         if (letter.tag == 0) return; // aborted: nothing is kept
         P::set(m_.mailboxes[worker_].answered, box_.answered + 1);
         P::set(m_.mailboxes[worker_].stumbles, 0u);
-        done_ = done_word::make(letter.tag, 0, done_ & done_word::failed_bit);
         // Relaxed: nobody awaits it; the kernel's end publishes it.
-        P::store(edge::P5_self, m_.done[worker_], done_, order::relaxed, scope::device);
+        P::store(edge::P5_self, m_.done[worker_], done_word::make(letter.tag, 0, box_.books.done & done_word::failed_bit), order::relaxed, scope::device);
     }
 
     /// Keeps for the host, and for the next launch, what was counted; the last thing that a worker does whose await() told it to leave. Mails that
     /// were read and not answered are read again.
     SLIPSTREAM_BOTH void save()
     {
-        P::set(m_.picks[worker_], picks_);
+        P::set(m_.picks[worker_], box_.books.picks);
         P::set(m_.mailboxes[worker_].answered, box_.answered);
-        P::set(m_.mailboxes[worker_].stumbles, stumbles_);
+        P::set(m_.mailboxes[worker_].stumbles, box_.books.stumbles);
     }
 
 private:
@@ -322,11 +334,12 @@ private:
     SLIPSTREAM_BOTH verdict after_the_last()
     {
         if (stumbled_lately()) return verdict::skip;
-        if (level_ == stop_level::none) return verdict::run;
-        if (level_ == stop_level::park) pause();
+        if (box_.books.level == stop_level::none) return verdict::run;
+        if (box_.books.level == stop_level::park) pause();
         return verdict::leave;
     }
-    SLIPSTREAM_BOTH void pause() { P::store(edge::R5_done, m_.done[worker_], done_ | done_word::paused_bit, order::relaxed, scope::device); }
+    SLIPSTREAM_BOTH bool stumbled() const { return box_.books.outcome != mail_outcome::ran; }
+    SLIPSTREAM_BOTH void pause() { P::store(edge::R5_done, m_.done[worker_], box_.books.done | done_word::paused_bit, order::relaxed, scope::device); }
 
     SLIPSTREAM_BOTH stop_level look(u32 attempt) const
     {
@@ -364,14 +377,7 @@ private:
     inbox<P>& box_;
     u32 worker_;
     u32 sm_;
-    u32 done_;
-    u32 stumbles_ = 0; ///< see mailbox::stumbles
-    stop_level level_ = stop_level::none; ///< when the last mail was answered, if the next one follows it
-    u32 failed_ = 0;
-    u32 skipped_ = 0; ///< 1: the mail in hand is not run
-    bool stumbled_ = false; ///< the block in hand failed or was skipped
     u32 drawn_ = 0; ///< drawn_bit: the mail in hand is a ticket mail and no ticket is left
-    u64 picks_; ///< flight records ever stored
 };
 
 /// Blocks of a ticket mail that are run together; count 0: none.

@@ -146,17 +146,20 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
         offsets = device::control_state<P>::measure(n);
     }
     // Of the pool in fast memory what fits beside the rest: a look at it costs 30 cycles there, 300 in device memory. But all workers are launched with
-    // the control block's fast memory, and what it takes of an SM they lack as L1: beyond a size two blocks a window slot are enough.
-    constexpr u64 near_bytes_comfortable = 160 << 10;
+    // the control block's fast memory, and what it takes of an SM they lack as L1: beyond a size two blocks a window slot are enough. The driver gives an SM
+    // shared memory by steps, of which the last three are 164, 196 and 228 KiB: a byte more than fits the first of these costs 32 KiB of L1.
+    constexpr u64 near_bytes_usual = 160 << 10, last_steps = 64 << 10;
+    const u64 near_bytes_most = backend_->near_bytes_max();
+    const u64 near_bytes_comfortable = near_bytes_most < near_bytes_usual ? near_bytes_most : std::min(near_bytes_usual, near_bytes_most - last_steps);
     constexpr u32 block_bytes = word_bytes / word;
-    const u64 room = std::min<u64>(backend_->near_bytes_max(), std::max<u64>(near_bytes_comfortable, offsets.near_bytes + 2 * n.window * block_bytes));
+    const u64 room = std::min<u64>(near_bytes_most, std::max<u64>(near_bytes_comfortable, offsets.near_bytes + 2 * n.window * block_bytes));
     if (offsets.near_bytes + 2 * word_bytes <= room) {
         n.pool_near_blocks = static_cast<u32>(std::min<u64>(n.pool_blocks / word, (room - offsets.near_bytes) / word_bytes - 1) * word);
         offsets = device::control_state<P>::measure(n);
     }
-    if (offsets.near_bytes > backend_->near_bytes_max())
+    if (offsets.near_bytes > near_bytes_most)
         throw config_error("window = " + std::to_string(config_.window) + " needs " + std::to_string(offsets.near_bytes)
-                           + " B of shared memory, " + std::to_string(backend_->near_bytes_max())
+                           + " B of shared memory, " + std::to_string(near_bytes_most)
                            + " B are there; lower the window or workers_per_sm");
     backend_->prepare(offsets.near_bytes);
 
