@@ -2,7 +2,7 @@
 //
 // wait(), read_more() and await() are called by a team of lanes (the first warp on the GPU), all else by one lane (thread 0); the platform's kernel spreads what they
 // return to the block and puts a block barrier before answer(), so that every thread's writes precede the release. The flight record of an ordinary block may be
-// any thread's: it is the leader's neighbour's there, since the leader has enough to do. Where groups of a worker's
+// any thread's: it is the second warp's first lane's there, since the leader has enough to do. Where groups of a worker's
 // threads run blocks of a ticket mail side by side, a lane of each draws, records and logs, through a port of its own that keeps nothing else; the
 // recorder then shows what one of them picked up last, the task and not always the block that hangs.
 //
@@ -348,7 +348,8 @@ private:
 
     /// A worker that waits with a staged mail leaves for a park, too: the mail stays where it is, and the next launch's worker takes it
     /// up again. So does one that has come to a mail that follows another. A park waits for the mail in hand,
-    /// those whose answers come with it, and one that was not read yet when the last was answered.
+    /// those whose answers come with it, one that was not read yet when the last was answered, and on the GPU one that was at hand then: it begins behind the
+    /// same barrier.
     SLIPSTREAM_BOTH bool stopped(typename P::team& team, u32 attempt)
     {
         const auto level = static_cast<stop_level>(team.broadcast(static_cast<u32>(team.leader() ? look(attempt) : stop_level::none)));

@@ -137,7 +137,7 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
 
     // The access index gives way where the rest needs the room; it shall leave some for accesses.
     constexpr u32 word_bytes = 32 * (sizeof(abi::access_entry) + sizeof(u16)); // the entry, and where the index has it
-    constexpr u32 words_left = 12;
+    constexpr u32 words_left = 6;
     constexpr u32 index_buckets_least = 64;
     n.index_buckets = n.index_buckets_wanted();
     device::control_offsets offsets = device::control_state<P>::measure(n);
@@ -146,13 +146,13 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
         offsets = device::control_state<P>::measure(n);
     }
     // Of the pool in fast memory what fits beside the rest: a look at it costs 30 cycles there, 300 in device memory. But all workers are launched with
-    // the control block's fast memory, and what it takes of an SM they lack as L1: beyond a size two blocks a window slot are enough. The driver gives an SM
+    // the control block's fast memory, and what it takes of an SM they lack as L1: beyond a size one and a half blocks a window slot are enough. The driver gives an SM
     // shared memory by steps, of which the last three are 164, 196 and 228 KiB: a byte more than fits the first of these costs 32 KiB of L1.
     constexpr u64 near_bytes_usual = 160 << 10, last_steps = 64 << 10;
     const u64 near_bytes_most = backend_->near_bytes_max();
     const u64 near_bytes_comfortable = near_bytes_most < near_bytes_usual ? near_bytes_most : std::min(near_bytes_usual, near_bytes_most - last_steps);
     constexpr u32 block_bytes = word_bytes / word;
-    const u64 room = std::min<u64>(near_bytes_most, std::max<u64>(near_bytes_comfortable, offsets.near_bytes + 2 * n.window * block_bytes));
+    const u64 room = std::min<u64>(near_bytes_most, std::max<u64>(near_bytes_comfortable, offsets.near_bytes + n.window * 3 / 2 * block_bytes));
     if (offsets.near_bytes + 2 * word_bytes <= room) {
         n.pool_near_blocks = static_cast<u32>(std::min<u64>(n.pool_blocks / word, (room - offsets.near_bytes) / word_bytes - 1) * word);
         offsets = device::control_state<P>::measure(n);

@@ -74,7 +74,7 @@ public:
     void after_stream(cuda_stream stream);
     void signal_stream(cuda_stream stream, task_handle handle);
 
-    /// Lets the kernel leave at the next block boundary and keeps it away until resume(). Returns when it has left.
+    /// Lets the kernel leave at the next block boundary (behind a task that was chained to the one in hand, too) and keeps it away until resume(). Returns when it has left.
     void pause();
     void resume();
     /// Batch mode: runs what the rings hold, and returns when it is done.

@@ -182,7 +182,7 @@ void stall()
 {
     config c = gpu();
     c.stall_limit = 400ms;
-    c.chaining = false; // behind "slow" on its worker, a task that this worker had not read yet when "slow" ended would run
+    c.chaining = false; // behind "slow" on its worker, a task would run whatever its leader sees: it is at hand, or was not read yet when "slow" ended
     fault_engine rt(c);
     buffer<u64> x(rt, 8);
     rt.submit(step_task{x});
