@@ -775,8 +775,8 @@ void runtime_core::mark_dead(const std::string& why)
         const std::lock_guard lock(mutex_);
         why_dead_ = text;
     }
+    spdlog::error("slipstream: {}", text); // before anybody is told, who may end the process
     dead_.store(true, std::memory_order_release);
-    spdlog::error("slipstream: {}", text);
 }
 
 void runtime_core::throw_if_dead()
