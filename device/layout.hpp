@@ -35,7 +35,6 @@
 //   near, bytes       145 K   157 K   157 K   221 K   221 K and its successors in device memory (128 K), an eighth of the index
 //   pool blocks       1336    1368    1560    1816    2328
 //   of these near     all     all     456     416     40
-//   of these near     all     all     520     480     104
 #pragma once
 #include "device/queue.hpp"
 #include <slipstream/abi/access_entry.hpp>
