@@ -3,9 +3,7 @@
 #include "tools/slipstream/bench/wide_shape.hpp"
 #include <bit>
 #if defined(__CUDACC__)
-#include <cuda_bf16.h>
 #include <cuda_pipeline.h>
-#include <mma.h>
 #include <slipstream/cuda_block.cuh>
 #endif
 
@@ -41,14 +39,13 @@ SLIPSTREAM_BODY void plain_tile(const Block& block, bf16_factor a, bf16_factor b
     }
 }
 
-// Slices of both factors pass through scratch memory, three in flight. Pitches keep rows of a fragment in different banks, and
-// fragments on 32 bytes as load_matrix_sync wants them.
+// Slices of both factors pass through scratch memory, three in flight. Pitches keep the eight rows that ldmatrix takes at once in different banks, and each
+// on the 16 bytes that it wants.
 inline constexpr u32 gemm_stages = 3;
 inline constexpr u32 slice_pitch_a = gemm_slice + 8, slice_pitch_b = gemm_side + 8;
 inline constexpr u32 stage_values = gemm_side * slice_pitch_a + gemm_slice * slice_pitch_b;
-inline constexpr u32 gemm_alignment = 32;
-inline constexpr u32 gemm_shared_bytes = 2 * gemm_stages * stage_values + gemm_alignment;
-static_assert(2 * stage_values % gemm_alignment == 0 && 2 * gemm_side * slice_pitch_a % gemm_alignment == 0);
+inline constexpr u32 gemm_shared_bytes = 2 * gemm_stages * stage_values;
+static_assert(2 * slice_pitch_a % 16 == 0 && 2 * slice_pitch_b % 16 == 0 && 2 * gemm_side * slice_pitch_a % 16 == 0 && 2 * stage_values % 16 == 0);
 
 #if defined(__CUDACC__)
 
@@ -56,72 +53,103 @@ template <class Block> inline constexpr bool has_tensor_cores = false;
 template <u32 Threads> inline constexpr bool has_tensor_cores<cuda_block<Threads>> = true;
 template <u32 Threads> inline constexpr bool has_tensor_cores<cuda_group<Threads>> = true;
 
+/// A lane's share of a 16 x 16 piece of a bfloat16 matrix in shared memory, as the tensor cores want it of the left factor: rows of `pitch` bytes, this lane's
+/// 16 bytes at `at` (row lane % 16, half lane / 16).
+__device__ __forceinline__ void load_piece(u32 (&piece)[4], u32 at)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(piece[0]), "=r"(piece[1]), "=r"(piece[2]), "=r"(piece[3])
+                 : "r"(at)
+                 : "memory");
+}
+/// The same of the right factor: two pieces of 16 x 8, words 0 and 1, and 2 and 3.
+__device__ __forceinline__ void load_piece_turned(u32 (&piece)[4], u32 at)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(piece[0]), "=r"(piece[1]), "=r"(piece[2]), "=r"(piece[3])
+                 : "r"(at)
+                 : "memory");
+}
+/// 16 x 8 sums more.
+__device__ __forceinline__ void add_product(float (&sums)[4], const u32 (&left)[4], u32 right_0, u32 right_1)
+{
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+        : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right_0), "r"(right_1));
+}
+
 /// Four warps, two by two, with 64 x 64 sums each.
 template <class Block>
 __device__ __forceinline__ void tensor_tile(const Block& block, bf16_factor a, bf16_factor b, u32 depth, float start, float* tile)
 {
-    using namespace nvcuda;
-    using element = __nv_bfloat16;
     static_assert(Block::size() == gemm_threads);
-    constexpr u32 side = 16, down = 4, across = 4; // fragments of a warp
-    constexpr u32 piece = 8;                       // elements of one asynchronous copy: 16 bytes
-    // Aligned by its place in shared memory. nvcc 13.0 loads fragments by generic loads, a word each, all the same.
-    const auto place = __cvta_generic_to_shared(block.template shared<unsigned char>(gemm_shared_bytes));
-    auto* const scratch = static_cast<element*>(__cvta_shared_to_generic((place + gemm_alignment - 1) & ~std::size_t{gemm_alignment - 1}));
-    const u32 warp = block.rank() / 32, first_row = warp / 2 * down * side, first_column = warp % 2 * across * side;
+    constexpr u32 side = 16, down = 4, across = 4; // pieces of a warp
+    constexpr u32 copied = 8;                      // elements of one asynchronous copy: 16 bytes
+    u16* const scratch = block.template shared<u16>(gemm_shared_bytes / 2);
+    const u32 lane = block.rank() % 32, warp = block.rank() / 32, first_row = warp / 2 * down * side, first_column = warp % 2 * across * side;
 
     const auto fetch = [&](u32 slice) {
         if (slice * gemm_slice < depth) {
-            element* const to_a = scratch + slice % gemm_stages * stage_values;
-            element* const to_b = to_a + gemm_side * slice_pitch_a;
-            for (u32 i = block.rank(); i < gemm_side * gemm_slice / piece; i += Block::size()) {
-                const u32 row_a = i / (gemm_slice / piece), column_a = i % (gemm_slice / piece) * piece;
+            u16* const to_a = scratch + slice % gemm_stages * stage_values;
+            u16* const to_b = to_a + gemm_side * slice_pitch_a;
+            for (u32 i = block.rank(); i < gemm_side * gemm_slice / copied; i += Block::size()) {
+                const u32 row_a = i / (gemm_slice / copied), column_a = i % (gemm_slice / copied) * copied;
                 __pipeline_memcpy_async(to_a + row_a * slice_pitch_a + column_a,
-                                        a.data + static_cast<u64>(row_a) * a.pitch + slice * gemm_slice + column_a, 2 * piece);
-                const u32 row_b = i / (gemm_side / piece), column_b = i % (gemm_side / piece) * piece;
+                                        a.data + static_cast<u64>(row_a) * a.pitch + slice * gemm_slice + column_a, 2 * copied);
+                const u32 row_b = i / (gemm_side / copied), column_b = i % (gemm_side / copied) * copied;
                 __pipeline_memcpy_async(to_b + row_b * slice_pitch_b + column_b,
-                                        b.data + static_cast<u64>(slice * gemm_slice + row_b) * b.pitch + column_b, 2 * piece);
+                                        b.data + static_cast<u64>(slice * gemm_slice + row_b) * b.pitch + column_b, 2 * copied);
             }
         }
         __pipeline_commit(); // an empty one at the end, so that the waits below count alike
     };
 
-    wmma::fragment<wmma::accumulator, side, side, side, float> sums[down][across];
+    float sums[down][2 * across][4];
     SLIPSTREAM_UNROLL
     for (u32 m = 0; m < down; ++m) {
         SLIPSTREAM_UNROLL
-        for (u32 n = 0; n < across; ++n) wmma::fill_fragment(sums[m][n], start);
+        for (u32 n = 0; n < 2 * across; ++n) {
+            SLIPSTREAM_UNROLL
+            for (u32 i = 0; i < 4; ++i) sums[m][n][i] = start;
+        }
     }
+    // This lane's 16 bytes of the first piece of either factor, from the begin of a stage on.
+    const auto base = static_cast<u32>(__cvta_generic_to_shared(scratch));
+    const u32 at_a = 2 * ((first_row + lane % side) * slice_pitch_a + lane / side * 8);
+    const u32 at_b = 2 * (gemm_side * slice_pitch_a + lane % side * slice_pitch_b + first_column + lane / side * 8);
     for (u32 slice = 0; slice + 1 < gemm_stages; ++slice) fetch(slice);
+    SLIPSTREAM_ONE_COPY
     for (u32 slice = 0; slice * gemm_slice < depth; ++slice) {
         __pipeline_wait_prior(gemm_stages - 2);
         block.sync(); // this slice is there, and everybody is done with the one before, whose place is filled next
         fetch(slice + gemm_stages - 1);
-        const element* const from_a = scratch + slice % gemm_stages * stage_values;
-        const element* const from_b = from_a + gemm_side * slice_pitch_a;
+        const u32 stage = base + 2 * (slice % gemm_stages * stage_values);
         SLIPSTREAM_UNROLL
         for (u32 k = 0; k < gemm_slice; k += side) {
-            wmma::fragment<wmma::matrix_a, side, side, side, element, wmma::row_major> left[down];
-            wmma::fragment<wmma::matrix_b, side, side, side, element, wmma::row_major> right[across];
+            u32 left[down][4], right[across][4];
             SLIPSTREAM_UNROLL
-            for (u32 m = 0; m < down; ++m)
-                wmma::load_matrix_sync(left[m], from_a + (first_row + m * side) * slice_pitch_a + k, slice_pitch_a);
+            for (u32 m = 0; m < down; ++m) load_piece(left[m], stage + at_a + 2 * (m * side * slice_pitch_a + k));
             SLIPSTREAM_UNROLL
-            for (u32 n = 0; n < across; ++n)
-                wmma::load_matrix_sync(right[n], from_b + k * slice_pitch_b + first_column + n * side, slice_pitch_b);
+            for (u32 n = 0; n < across; ++n) load_piece_turned(right[n], stage + at_b + 2 * (k * slice_pitch_b + n * side));
             SLIPSTREAM_UNROLL
             for (u32 m = 0; m < down; ++m) {
                 SLIPSTREAM_UNROLL
-                for (u32 n = 0; n < across; ++n) wmma::mma_sync(sums[m][n], left[m], right[n], sums[m][n]);
+                for (u32 n = 0; n < across; ++n) {
+                    add_product(sums[m][2 * n], left[m], right[n][0], right[n][1]);
+                    add_product(sums[m][2 * n + 1], left[m], right[n][2], right[n][3]);
+                }
             }
         }
     }
+    // A lane has two neighbours in rows lane / 4 and that + 8 of each 16 x 8 sums.
     SLIPSTREAM_UNROLL
     for (u32 m = 0; m < down; ++m) {
         SLIPSTREAM_UNROLL
-        for (u32 n = 0; n < across; ++n)
-            wmma::store_matrix_sync(tile + (first_row + m * side) * gemm_side + first_column + n * side, sums[m][n], gemm_side,
-                                    wmma::mem_row_major);
+        for (u32 n = 0; n < 2 * across; ++n) {
+            float* const to = tile + (first_row + m * side + lane / 4) * gemm_side + first_column + n * 8 + lane % 4 * 2;
+            *reinterpret_cast<float2*>(to) = {sums[m][n][0], sums[m][n][1]};
+            *reinterpret_cast<float2*>(to + 8 * gemm_side) = {sums[m][n][2], sums[m][n][3]};
+        }
     }
 }
 

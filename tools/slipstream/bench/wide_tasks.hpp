@@ -91,7 +91,7 @@ struct wide_copy_task {
 struct wide_reduction_task {
     static constexpr const char* name = "wide_reduction";
     static constexpr wide_kind kind = wide_kind::reduction;
-    static constexpr u32 threads = 128;
+    static constexpr u32 threads = 64;
     in<u32> from;
     out<u32> to;
     inout<u32> ledger;
