@@ -70,6 +70,8 @@ public:
     }
 
     SLIPSTREAM_BOTH bool is(const u32* bits, u32 slot) const { return (bits[slot / 32] >> slot % 32 & 1) != 0; }
+    /// Of a task that waits: the slot of another one, which may be complete by now, may be filled anew.
+    SLIPSTREAM_BOTH bool is_brief(u32 slot) const { return s_.types[P::get(s_.heads[slot]).slot_and_type >> 16].brief != 0; }
     SLIPSTREAM_BOTH u32 pending(u32 slot) const { return s_.pending[slot] & pending_mask; }
 
     /// Is this task, linked as `link_number`, still here and neither handed over nor ready?
@@ -243,9 +245,6 @@ private:
     {
         return (s_.successor_word(predecessor * m_.n.groups() + slot / 32) >> slot % 32 & 1) != 0;
     }
-
-    /// Of a task that waits: the slot of another one, which may be complete by now, may be filled anew.
-    SLIPSTREAM_BOTH bool is_brief(u32 slot) const { return s_.types[P::get(s_.heads[slot]).slot_and_type >> 16].brief != 0; }
 
     /// By a lane. Where the rows lie in device memory it is not worth looking: then no task has.
     SLIPSTREAM_BOTH bool has_one_successor(u32 slot) const

@@ -118,15 +118,15 @@ __device__ __forceinline__ void draw_blocks(worker_port<cuda_platform>& port, co
     if (threadIdx.x == 0) port.set_runs(runs);
 }
 
-/// The structs of the mails in the inbox, by the first warp, half of it for each of two mails: all loads are on their way before the first has come.
-__device__ __forceinline__ void copy_structs(const worker_port<cuda_platform>& port, inbox<cuda_platform>& box,
+/// The structs of the mails in the inbox behind mail `known`, by the first warp, half of it for each of two mails: all loads are on their way before the first has come.
+__device__ __forceinline__ void copy_structs(const worker_port<cuda_platform>& port, inbox<cuda_platform>& box, u32 known,
                                              u32 (&words)[cuda_platform::mailbox_depth][abi::task_words_max],
                                              u32 (&blocks)[cuda_platform::mailbox_depth])
 {
     using P = cuda_platform;
     static_assert(abi::task_words_max == 16 * 4 && offsetof(task_record<P>, words) % 16 == 0 && alignof(task_record<P>) % 16 == 0);
     constexpr u32 pairs = P::mailbox_depth / 2;
-    const u32 first = box.answered + 1, count = box.count();
+    const u32 first = known + 1, count = mails_between(known, box.known);
     const u32 half = threadIdx.x / 16, at = threadIdx.x % 16 * 4; // words, 16 bytes of them
     u32 kept_blocks = 0;
     uint4 kept[pairs];
@@ -145,59 +145,8 @@ __device__ __forceinline__ void copy_structs(const worker_port<cuda_platform>& p
     __syncwarp();
 }
 
-/// What comes after each mail that was read, a bit for each place of the mailbox; chosen when they are read, so that there is little to do between two bodies.
-struct mail_plan {
-    u32 next; ///< goes_on, answers_later
-    u32 more; ///< repeats, looks
-
-    static constexpr u32 places = cuda_platform::mailbox_depth;
-    __device__ static bool bit(u32 word, u32 half, u32 number) { return (word >> (half * places + number % places) & 1) != 0; }
-    /// None of them follows another.
-    __device__ bool none() const { return (next | more) == 0; }
-    /// The mail after this one waits for nothing but mails of this worker: it runs at once behind the barrier that ends this body. The answer to this one is on its
-    /// way meanwhile.
-    __device__ bool goes_on(u32 number) const { return bit(next, 0, number); }
-    /// And this one's answer may come with a later one: nobody looks for a park in between.
-    __device__ bool answers_later(u32 number) const { return bit(next, 1, number); }
-    /// And it is of the same type, and nothing is logged: there is nothing to do between the two bodies.
-    __device__ bool repeats(u32 number) const { return bit(more, 0, number); }
-    /// The next mail follows, and looks for a park.
-    __device__ bool looks(u32 number) const { return bit(more, 1, number); }
-    /// One failed or was skipped: those that follow may have to be, too.
-    __device__ mail_plan stumbled() const { return {0, more >> places << places}; }
-};
-static_assert(2 * mail_plan::places <= 32);
-
 /// While it waits for other workers' tasks, a worker looks for more mail after so many polls.
 inline constexpr u32 polls_between = 256;
-
-/// What the first warp tells the others.
-struct alignas(16) work_order {
-    mail letter;
-    struct alignas(16) {
-        mail_plan plan;
-        verdict decision; ///< of a staged mail
-    } found;
-};
-
-__device__ __forceinline__ mail_plan make_plan(const worker_port<cuda_platform>& port, inbox<cuda_platform>& box)
-{
-    if (box.count() < 2) return {};
-    constexpr u32 places = mail_plan::places;
-    u32 next = 0, more = 0;
-    const u32 number = box.answered + 1 + threadIdx.x;
-    if (threadIdx.x + 1 < box.count()) {
-        const mail& before = box.letter(number);
-        const mail& after = box.letter(number + 1);
-        // As port.may_answer_later(), where all before the first were answered.
-        const bool later = before.may_wait_for(after) && threadIdx.x % (box.owed_max + 1) < box.owed_max;
-        const bool repeats = later && before.type() == after.type() && !port.logs();
-        next = (static_cast<u32>(after.only_follows()) | static_cast<u32>(later) << places) << number % places;
-        more = (static_cast<u32>(repeats) | static_cast<u32>(after.follows()) << places) << number % places;
-    }
-    const mail_plan all{__reduce_or_sync(0xffffffff, next), __reduce_or_sync(0xffffffff, more)};
-    return port.stumbled_lately() ? all.stumbled() : all;
-}
 
 /// What all threads look at when a body is over.
 struct alignas(8) body_end {
@@ -211,7 +160,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
 {
     using P = cuda_platform;
     __shared__ inbox<P> box;
-    __shared__ work_order order;
+    __shared__ mail order; // the mail to come, for those who did not read it
     __shared__ __align__(16) u32 kept_words[P::mailbox_depth][abi::task_words_max]; // of each mail that was read
     __shared__ u32 kept_blocks[P::mailbox_depth];
     // Of the mail in hand, of the one before and of the next one, whose body some warps may have begun before others have looked at this.
@@ -227,7 +176,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
     }
     __syncthreads();
     mail mine{};
-    mail_plan plan{};
+    inbox<P>::plan_type plan{};
     bool at_hand = false; // the next mail
     bool failed_before = false; // the leader's
     for (u32 turn = 0;; turn = turn == 2 ? 0 : turn + 1) {
@@ -240,17 +189,13 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             if (threadIdx.x < 32) {
                 P::team team;
                 team.sync(); // the leader has answered the last one
-                const bool new_ones = !port.has_mail();
+                const u32 known = box.known;
                 const mail next = port.wait(team);
-                if (leader) order.letter = next;
-                if (new_ones && !next.leaves()) {
-                    copy_structs(port, box, kept_words, kept_blocks);
-                    const mail_plan made = make_plan(port, box);
-                    if (leader) order.found.plan = made;
-                }
+                if (leader) order = next;
+                if (known != box.known && !next.leaves()) copy_structs(port, box, known, kept_words, kept_blocks);
             }
             __syncthreads();
-            mine = order.letter;
+            mine = order;
             if (mine.leaves()) {
                 if (leader) port.leave(mine);
                 return;
@@ -262,16 +207,14 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                     P::team team;
                     if (leader && port.logs() && mine.waits() != 0) times.wait_ns = P::clock_ns();
                     verdict decision = verdict::wait;
-                    while ((decision = port.await(team, mine, polls_between)) == verdict::wait)
-                        if (port.read_more(team)) {
-                            copy_structs(port, box, kept_words, kept_blocks);
-                            const mail_plan made = make_plan(port, box);
-                            if (leader) order.found.plan = made;
-                        }
-                    if (leader) order.found.decision = decision;
+                    while ((decision = port.await(team, mine, polls_between)) == verdict::wait) {
+                        const u32 known = box.known;
+                        if (port.read_more(team)) copy_structs(port, box, known, kept_words, kept_blocks);
+                    }
+                    if (leader) box.found.decision = decision;
                 }
                 __syncthreads();
-                const auto found = order.found;
+                const auto found = box.found;
                 plan = found.plan;
                 const verdict decision = found.decision;
                 if (decision == verdict::leave) { // parked, or aborted
@@ -280,14 +223,13 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                 }
                 skipped = decision == verdict::skip;
             } else {
-                plan = order.found.plan;
+                plan = box.found.plan;
             }
         }
         const u32 type = mine.type();
         if (skipped) {
             __syncthreads(); // all have read the letter
             if (leader) {
-                order.found.plan = order.found.plan.stumbled();
                 port.skip();
                 times.wait_ns = 0;
             }
@@ -341,7 +283,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             draw.template operator()<32>();
             __syncthreads();
             mine = leader ? box.next() : mail{};
-            plan = leader ? order.found.plan : mail_plan{};
+            plan = leader ? box.found.plan : inbox<P>::plan_type{};
             at_hand = false;
         }
         if (leader && !(at_hand && plan.answers_later(mine.tag))) {
@@ -352,7 +294,6 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             // What nobody waits for.
             if (failed_before) ends[turn == 0 ? 2 : turn - 1].failure.code = 0; // of the mail after the next: all have looked at the one before
             failed_before = code != 0;
-            if (failed_before) order.found.plan = order.found.plan.stumbled();
         }
     }
 }

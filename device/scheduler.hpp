@@ -112,6 +112,8 @@ public:
     SLIPSTREAM_BOTH scheduler(const engine_memory<P>& memory, const control_state<P>& state)
         : m_(memory), s_(state), poison_(memory, state), ready_(state.ready_queue()), reports_(state.report_queue()), retired_(state.retired_queue())
     {
+        SLIPSTREAM_UNROLL
+        for (u32 g = 0; g < Groups; ++g) team_type::each32([&](u32 k) { seen_.at(g, k) = 32 * g + k < m_.n.workers ? s_.seen[32 * g + k] : 0; });
     }
 
     /// One round: poll, hand completions to the linker, fence, bookkeeping while the linker works, mail what is ready. True when it
@@ -144,9 +146,10 @@ public:
                 fence(team);
             }
             retire(team, completed);
-            // The linker is nearly done by now: sooner than another poll comes back. Bounded; not waited for, it comes round.
+            // The linker is nearly done by now: sooner than another poll comes back. Bounded; not waited for, it comes round. Nor where much is out: then
+            // other answers come meanwhile.
             SLIPSTREAM_ONE_COPY
-            for (u32 i = 0; i < P::wait_for_linker && !more; ++i) more = ready_.look(team) || reports_.drained(team);
+            for (u32 i = mails_ <= few_mails ? 0 : P::wait_for_linker; i < P::wait_for_linker && !more; ++i) more = ready_.look(team) || reports_.drained(team);
         }
         more |= ready_.look(team);
         // Nothing can be mailed that could not be before.
@@ -230,7 +233,7 @@ private:
     {
         u32 mine = 0;
         SLIPSTREAM_UNROLL
-        for (u32 g = 0; g < Groups; ++g) team.each32([&](u32 k) { mine += due(32 * g + k); });
+        for (u32 g = 0; g < Groups; ++g) team.each32([&](u32 k) { mine += due(g, k); });
         return team.reduce_add(mine);
     }
 
@@ -241,15 +244,15 @@ private:
         SLIPSTREAM_UNROLL
         for (u32 g = 0; g < Groups; ++g)
             busy |= team.mask32([&](u32 k) {
-                if (due(32 * g + k) == 0) return false;
+                if (due(g, k) == 0) return false;
                 const done_word word{P::load(edge::A5_done, m_.done[32 * g + k], order::relaxed, scope::device)};
-                return word.answered_since(s_.seen[32 * g + k]) != 0 || (word.raw & done_word::paused_bit) == 0;
+                return word.answered_since(seen_.at(g, k)) != 0 || (word.raw & done_word::paused_bit) == 0;
             });
         return busy == 0;
     }
 
-    /// Mails that worker w has not answered, as far as is known; 0 of one that is none.
-    SLIPSTREAM_BOTH u32 due(u32 w) const { return w < m_.n.workers ? s_.sent[w] - s_.seen[w] : 0; }
+    /// By lane k: mails that worker 32 g + k has not answered, as far as is known; 0 of one that is none.
+    SLIPSTREAM_BOTH u32 due(u32 g, u32 k) { return 32 * g + k < m_.n.workers ? s_.sent[32 * g + k] - seen_.at(g, k) : 0; }
     SLIPSTREAM_BOTH u16& slot_of_mail(u32 w, u32 number) const { return s_.mailed[w * P::mailbox_depth + number % P::mailbox_depth]; }
 
     /// Acquires what the polls of this step saw and releases it to whoever is mailed from now on: completions, and the records
@@ -279,7 +282,7 @@ private:
             },
             [&](u32 g, u32 k, u32 value) {
                 answers.at(g, k) = value;
-                return 32 * g + k < m_.n.workers && done_word{value}.answered_since(s_.seen[32 * g + k]) != 0;
+                return 32 * g + k < m_.n.workers && done_word{value}.answered_since(seen_.at(g, k)) != 0;
             });
         u32 any = 0;
         SLIPSTREAM_UNROLL
@@ -296,7 +299,8 @@ private:
                 const u32 complete = team.mask32([&](u32 k) {
                     if (!(left >> k & 1)) return false;
                     const done_word word{answers.at(g, k)};
-                    const u32 number = ++s_.seen[32 * g + k];
+                    const u32 number = ++seen_.at(g, k);
+                    s_.seen[32 * g + k] = number;
                     const u32 slot = slot_of_mail(32 * g + k, number);
                     const bool skipped = word.skipped(number);
                     if (skipped || (word.raw & done_word::failed_bit) != 0) s_.counters[failures_seen] = 1; // any lane: they all write the same
@@ -306,7 +310,7 @@ private:
                 });
                 team.each32([&](u32 k) { if (complete >> k & 1) s_.batch[completed + popcount(complete & ((1u << k) - 1))] = slots.at(0, k); });
                 completed += popcount(complete);
-                left = team.mask32([&](u32 k) { return (left >> k & 1) && done_word{answers.at(g, k)}.answered_since(s_.seen[32 * g + k]) != 0; });
+                left = team.mask32([&](u32 k) { return (left >> k & 1) && done_word{answers.at(g, k)}.answered_since(seen_.at(g, k)) != 0; });
             }
         }
         team.sync();
@@ -337,6 +341,7 @@ private:
         retired_.publish(team);
     }
 
+    SLIPSTREAM_BOTH bool is_brief(const task_head& head) const { return s_.types[head.slot_and_type >> 16].brief != 0; }
     SLIPSTREAM_BOTH u32 ready_slot(u32 ahead) const { return ready_.peek(ahead).slot(); }
 
     /// Mails blocks of ready tasks, oldest first, while there are workers for them.
@@ -356,7 +361,8 @@ private:
                 const u32 depth = entry.waits() == 0 && !crowded() ? 1 : places;
                 const u32 count = ready_.known() > 1 && !poisoned_ ? ones_in_a_row(team) : 1; // the one that was just judged
                 if (team.mask32([&](u32 k) { return k < count && ready_.peek(k).linked_after(covered_); }) != 0) fence(team);
-                const u32 mailed = hand_out_ones(team, count, depth);
+                p.depth = depth;
+                const u32 mailed = count == 1 && entry.waits() == 0 ? hand_out(team, p) : hand_out_ones(team, count, depth); // most often, and somebody waits for it
                 if (mailed == 0) break;
                 ready_.skip(mailed);
                 continue;
@@ -365,6 +371,7 @@ private:
             if (p.head.blocks <= m_.n.workers) {
                 p.block = s_.dealt[slot];
                 p.count = p.head.blocks - p.block;
+                if (entry.waits() != 0 && is_brief(p.head)) p.depth = brief_places;
             } else {
                 // It stays at the head, inviting workers as they fall idle, until its tickets are drawn.
                 open_ = slot;
@@ -433,7 +440,7 @@ private:
         team.each32([&](u32 k) { if (roots >> k & 1) s_.parcel_roots[popcount(roots & ((1u << k) - 1))] = k; });
         team.sync();
         const u32 root_count = popcount(roots);
-        const u32 given = for_idlest(team, root_count, depth, [&](u32 g) { return s_.taken[g]; },
+        const u32 given = for_idlest(team, root_count, depth, false, [&](u32 g) { return s_.taken[g]; },
                                      [&](u32 i, u32 w) { s_.parcel_workers[s_.parcel_roots[i]] = w; });
         team.sync();
         typename P::template lane_array<u32, 1> workers, numbers;
@@ -462,7 +469,7 @@ private:
             const ready_entry entry = ready_.peek(k);
             const u32 slot = entry.slot(), w = workers.at(0, k), tag = tag_of(numbers.at(0, k));
             const task_head head = P::get(s_.heads[slot]);
-            const u32 brief = s_.types[head.slot_and_type >> 16].brief * mail::brief_bit;
+            const u32 brief = is_brief(head) * mail::brief_bit;
             if (follows) {
                 const u32 others = send_others(w, entry, tag);
                 const u32 joins = (s_.joins[slot / 32] >> slot % 32 & 1) * mail::joins_bit;
@@ -551,23 +558,36 @@ private:
     }
 
     /// Calls give(i, worker) for each i < count, as far as there are workers with fewer than `depth` mails due: those with the fewest first, and none that has a
-    /// bit in except(group). Returns how many were given.
+    /// bit in except(group). `several`: a worker may be given more than one. Returns how many were given.
     template <class Except, class Give>
-    SLIPSTREAM_BOTH u32 for_idlest(team_type& team, u32 count, u32 depth, Except except, Give give)
+    SLIPSTREAM_BOTH u32 for_idlest(team_type& team, u32 count, u32 depth, bool several, Except except, Give give)
     {
+        // Looked at once, however many places are tried: six bits a group, in one word of a lane on the GPU, where a loop over registers must be unrolled.
+        constexpr u32 bits = 6, in_word = 64 / bits, words = (Groups + in_word - 1) / in_word;
+        static_assert(P::mailbox_depth < 1u << bits);
+        typename P::template lane_array<u64, words> dues;
+        team.each32([&](u32 k) {
+            SLIPSTREAM_UNROLL
+            for (u32 i = 0; i < words; ++i) dues.at(i, k) = 0;
+            SLIPSTREAM_UNROLL
+            for (u32 g = 0; g < Groups; ++g) {
+                const bool able = 32 * g + k < m_.n.workers && !(except(g) >> k & 1);
+                dues.at(g / in_word, k) |= static_cast<u64>(able ? due(g, k) : depth) << bits * (g % in_word);
+            }
+        });
+        const auto due_of = [&](u32 g, u32 k) { return static_cast<u32>(dues.at(words == 1 ? 0 : g / in_word, k) >> bits * (g % in_word)) & low_bits(bits); };
         u32 given = 0;
         SLIPSTREAM_ONE_COPY
         for (u32 places_due = 0; places_due < depth && given < count; ++places_due) {
-            SLIPSTREAM_UNROLL
-            for (u32 g = 0; g < Groups; ++g) {
-                if (given >= count || 32 * g >= m_.n.workers) continue;
-                const u32 takers = team.mask32([&](u32 k) {
-                    const u32 w = 32 * g + k;
-                    return w < m_.n.workers && s_.sent[w] - s_.seen[w] == places_due;
-                }) & ~except(g);
+            SLIPSTREAM_ONE_COPY
+            for (u32 g = 0; g < Groups && given < count; ++g) {
+                const u32 takers = team.mask32([&](u32 k) { return due_of(g, k) == places_due; });
+                if (takers == 0) continue;
                 team.each32([&](u32 k) {
                     const u32 i = given + popcount(takers & ((1u << k) - 1));
-                    if ((takers >> k & 1) && i < count) give(i, 32 * g + k);
+                    if (!(takers >> k & 1) || i >= count) return;
+                    if (several) dues.at(words == 1 ? 0 : g / in_word, k) += u64{1} << bits * (g % in_word);
+                    give(i, 32 * g + k);
                 });
                 given = given + popcount(takers) < count ? given + popcount(takers) : count;
             }
@@ -590,13 +610,16 @@ private:
     {
         const u32 slot = p.entry.slot();
         const awaited_task first = P::get(s_.waits_near[slot * waits_near_max]); // of what is staged
-        if (team.leader()) s_.runs_on[slot] = 0; // nobody comes behind one of its blocks
-        const u32 mailed = for_idlest(team, p.count, p.depth, [](u32) { return 0u; }, [&](u32 i, u32 w) {
+        const bool lone = p.head.blocks == 1; // else nobody comes behind one of its blocks
+        const u32 brief = lone ? is_brief(p.head) * mail::brief_bit : 0;
+        if (!lone && team.leader()) s_.runs_on[slot] = 0;
+        const u32 mailed = for_idlest(team, p.count, p.depth, true, [](u32) { return 0u; }, [&](u32 i, u32 w) {
             const u32 number = ++s_.sent[w];
             slot_of_mail(w, number) = static_cast<u16>(slot);
+            if (lone) s_.runs_on[slot] = static_cast<u16>(1 + w);
             const u32 waits = p.entry.waits();
             if (waits != 0) send_waits(w, slot, first, waits, tag_of(number));
-            send(w, {p.head.slot_and_type, (p.tickets ? 0 : p.block + i) | waits << 28, p.head.identity | p.tickets, tag_of(number)});
+            send(w, {p.head.slot_and_type, (p.tickets ? 0 : p.block + i) | brief | waits << 28, p.head.identity | p.tickets, tag_of(number)});
         });
         mails_ += mailed;
         return mailed;
@@ -634,6 +657,8 @@ private:
 
     static constexpr u32 skipped_flag = 1u << 31; ///< in `batch`, beside a slot
     static constexpr u32 places = 2;        ///< mails that a worker may have due when it gets one that does not follow the last
+    static constexpr u32 brief_places = P::mailbox_depth < 6 ? P::mailbox_depth : 6; ///< the same of a staged task of several brief blocks; the linker bounds how many there are
+    static constexpr u32 few_mails = 8;
     static constexpr u32 runs_in_parcel = 1u << 15; ///< in `runs_on`: task number so many of the parcel in hand
     static constexpr u32 link_root = 31; ///< of `parcel_links`: the task that it comes behind, in the end its root, itself if none
     static constexpr u32 link_step = 32; ///< of `parcel_links`: so many tasks behind it
@@ -651,6 +676,7 @@ private:
     bool fresh_ = true;   ///< no step yet since the launch
     u32 covered_ = 0;     ///< tasks linked when the last fence was made, wrapping; see ready_entry
     u32 mails_ = 0;       ///< mails not yet answered
+    typename P::template lane_array<u32, Groups> seen_; ///< of this lane's workers, as in control_state: a poll looks at nothing else
     u32 open_ = no_slot;  ///< ticket task at the head of the ready queue that workers were invited to
 };
 

@@ -60,11 +60,41 @@ struct worker_books {
     mail_outcome outcome; ///< of the mail in hand
 };
 
+/// What comes after each mail that was read, a bit for each of the mailbox's places; chosen when they are read, so that there is little to do between two bodies.
+template <u32 Places>
+struct mail_plan {
+    u32 next; ///< goes_on, answers_later
+    u32 more; ///< repeats, looks
+    static_assert(2 * Places <= 32);
+
+    SLIPSTREAM_BOTH static bool bit(u32 word, u32 half, u32 number) { return (word >> (half * Places + number % Places) & 1) != 0; }
+    /// None of them follows another.
+    SLIPSTREAM_BOTH bool none() const { return (next | more) == 0; }
+    /// The mail after this one waits for nothing but mails of this worker: if this one has not failed, and the last answer saw no park, it is at hand and runs at
+    /// once, without await(), while the answer to this one is on its way.
+    SLIPSTREAM_BOTH bool goes_on(u32 number) const { return bit(next, 0, number); }
+    /// And the answer to this one may come with a later one: nobody looks for a park in between. Nobody else was known to wait for it, and both are brief.
+    SLIPSTREAM_BOTH bool answers_later(u32 number) const { return bit(next, 1, number); }
+    /// And it is of the same type, and nothing is logged: there is nothing to do between the two bodies.
+    SLIPSTREAM_BOTH bool repeats(u32 number) const { return bit(more, 0, number); }
+    /// The next mail follows: who answers this one looks for a park.
+    SLIPSTREAM_BOTH bool looks(u32 number) const { return bit(more, 1, number); }
+    /// One failed or was skipped: those that follow may have to be, too.
+    SLIPSTREAM_BOTH mail_plan stumbled() const { return {0, more >> Places << Places}; }
+};
+
 /// The mails that a worker has read and not answered. Its threads share it.
 template <class P>
 struct inbox {
+    using plan_type = mail_plan<P::mailbox_depth>;
+
     worker_books books;
     mail letters[P::mailbox_depth];
+    /// What all threads read before a body, in one load.
+    struct alignas(16) {
+        plan_type plan;
+        verdict decision; ///< of a staged mail; for threads that did not take part in await()
+    } found;
     u32 answered; ///< tag of the last mail that was answered; those between it and the one in hand have run, and are owed an answer
     u32 known;    ///< of the last one that was read
 
@@ -82,19 +112,23 @@ struct inbox {
 template <class P>
 class worker_port {
 public:
+    using team_type = typename P::team;
+    using plan_type = typename inbox<P>::plan_type;
+
     /// All threads of a worker have a port, and one inbox between them, which is filled in by the one that has said `leads`.
     SLIPSTREAM_BOTH worker_port(const engine_memory<P>& memory, inbox<P>& box, u32 worker, u32 sm, bool leads = true)
         : m_(memory), box_(box), worker_(worker), sm_(sm)
     {
         if (!leads) return;
         box.answered = box.known = tag_of(P::get(m_.mailboxes[worker].answered));
+        box.found = {};
         box.books = {P::get(m_.picks[worker]), P::load(edge::P5_self, m_.done[worker], order::relaxed, scope::device), P::get(m_.mailboxes[worker].stumbles),
                      stop_level::none, mail_outcome::ran};
     }
 
     /// The next mail, or a leaving one when the engine is aborted. Waits; bounded by the stop word. All mails that are there are read together, a lane
     /// each: those after the next one are at hand then.
-    SLIPSTREAM_BOTH mail wait(typename P::team& team)
+    SLIPSTREAM_BOTH mail wait(team_type& team)
     {
         team.sync();
         for (u32 attempt = 0; box_.empty(); ++attempt) {
@@ -106,8 +140,8 @@ public:
         return box_.next();
     }
 
-    /// Reads the mails that have come since, a lane each. True if there are any.
-    SLIPSTREAM_BOTH bool read_more(typename P::team& team)
+    /// Reads the mails that have come since, a lane each, and plans anew. True if there are any.
+    SLIPSTREAM_BOTH bool read_more(team_type& team)
     {
         // A worker that has its SM to itself polls with acquire loads: emptying an idle SM's L1 costs nothing, and the
         // fence (300 ns with its wait for outstanding stores) is off the critical path. Others poll relaxed.
@@ -130,27 +164,23 @@ public:
         team.sync();
         if (team.leader()) box_.known = tag_of(known + count);
         team.sync();
+        const plan_type plan = make_plan(team);
+        if (team.leader()) box_.found.plan = plan;
+        team.sync();
         return true;
     }
 
-    /// The one after this mail, where it may be run at once.
+    const plan_type& plan() const { return box_.found.plan; }
+    /// The one after this mail, which was read.
     SLIPSTREAM_BOTH mail after(const mail& letter) const { return box_.letter(letter.tag + 1); }
     /// Has the next wait() nothing to wait for?
     SLIPSTREAM_BOTH bool has_mail() const { return !box_.empty(); }
-    /// Was the mail after this one read, and does it follow?
-    SLIPSTREAM_BOTH bool next_follows(const mail& letter) const { return letter.tag != box_.known && box_.letter(letter.tag + 1).follows(); }
     /// Has any of the last mails failed, or was skipped?
     SLIPSTREAM_BOTH bool stumbled_lately() const { return (box_.books.stumbles & low_bits(P::mailbox_depth)) != 0; }
-    /// May the answer to this mail come with the next one's, which was read? Then nothing is to be done for it now, and the next one, after() this one, runs at
-    /// once: nobody else was known to wait for this one, both are brief, and none of those before failed.
-    SLIPSTREAM_BOTH bool may_answer_later(const mail& letter) const
-    {
-        return letter.tag != box_.known && letter.may_wait_for(box_.letter(letter.tag + 1)) && box_.owed(letter.tag) < box_.owed_max && !stumbled() && !stumbled_lately();
-    }
 
     /// Waits until the tasks that a staged mail waits for are done, a lane for each of them. Bounded by the stop word. To skip it is the same answer for all blocks of
     /// the task: nobody waits for a task in a slot that had failures before it, and one that fails there later has another identity.
-    SLIPSTREAM_BOTH verdict await(typename P::team& team, const mail& letter, u32 polls_max = ~0u)
+    SLIPSTREAM_BOTH verdict await(team_type& team, const mail& letter, u32 polls_max = ~0u)
     {
         if (letter.follows()) {
             const u32 found = team.broadcast(team.leader() ? static_cast<u32>(after_the_last()) : 0u);
@@ -256,14 +286,15 @@ public:
     {
         P::store(edge::P4_status, record.status, code, order::relaxed, scope::device);
         box_.books.done |= done_word::failed_bit;
-        box_.books.outcome = mail_outcome::failed;
+        stumble(mail_outcome::failed);
     }
 
     /// The mail was not run: one before it failed. Who waits for this one must not run either.
-    SLIPSTREAM_BOTH void skip() { box_.books.outcome = mail_outcome::skipped; }
+    SLIPSTREAM_BOTH void skip() { stumble(mail_outcome::skipped); }
 
     /// Answers the mail, and those that are owed an answer: everything their blocks wrote is released, to the scheduler and to the workers of staged tasks.
-    /// `looks`: the next mail is at hand and follows, and must know whether to stop.
+    /// `looks`: of the plan, which may lie in a register.
+    SLIPSTREAM_BOTH void answer(const mail& letter) { answer(letter, plan().looks(letter.tag)); }
     SLIPSTREAM_BOTH void answer(const mail& letter, bool looks)
     {
         worker_books& books = box_.books;
@@ -290,7 +321,7 @@ public:
     }
 
     /// May answer_alone() answer this one?
-    SLIPSTREAM_BOTH bool is_alone(const mail& letter) const { return !letter.tickets() && box_.owed(letter.tag) == 0 && !stumbled() && !next_follows(letter); }
+    SLIPSTREAM_BOTH bool is_alone(const mail& letter) const { return plan().none() && !letter.tickets() && !stumbled(); }
     /// The same for a block that has not failed, where no answer is owed and the next mail does not follow: the shortest way to others.
     SLIPSTREAM_BOTH void answer_alone(const mail& letter)
     {
@@ -328,6 +359,34 @@ public:
     }
 
 private:
+    /// What comes after each mail in the inbox; all before the first are answered.
+    SLIPSTREAM_BOTH plan_type make_plan(team_type& team) const
+    {
+        const u32 count = box_.count();
+        if (count < 2) return {};
+        const u32 first = box_.answered + 1;
+        const u32 pairs = count - 1;
+        const u32 follow = team.mask32([&](u32 k) { return k < pairs && box_.letter(first + k + 1).follows(); });
+        if (follow == 0) return {};
+        const u32 only = team.mask32([&](u32 k) { return k < pairs && box_.letter(first + k + 1).only_follows(); });
+        const u32 later = team.mask32([&](u32 k) {
+            return k < pairs && k % (box_.owed_max + 1) < box_.owed_max && box_.letter(first + k).may_wait_for(box_.letter(first + k + 1));
+        });
+        const u32 alike = team.mask32([&](u32 k) { return k < pairs && box_.letter(first + k).type() == box_.letter(first + k + 1).type(); });
+        const auto places = [&](u32 bits) { // mail first + k has place (first + k) % depth
+            const u32 by = first % P::mailbox_depth;
+            return (bits << by | bits >> (P::mailbox_depth - by)) & low_bits(P::mailbox_depth);
+        };
+        const plan_type plan{places(only) | places(later) << P::mailbox_depth, (logs() ? 0 : places(later & alike)) | places(follow) << P::mailbox_depth};
+        return stumbled_lately() ? plan.stumbled() : plan;
+    }
+    /// By the one that answers, of the mail in hand.
+    SLIPSTREAM_BOTH void stumble(mail_outcome outcome)
+    {
+        box_.books.outcome = outcome;
+        box_.found.plan = plan().stumbled();
+    }
+
     /// What to do with a mail that follows others on this worker. By the leader. It may wait for any of the last ones, and is skipped if any of them stumbled:
     /// if that was another, it comes again when what it waits for is complete. Those before them were answered when it was mailed, and it would not have
     /// been if they had failed.
@@ -347,10 +406,9 @@ private:
     }
 
     /// A worker that waits with a staged mail leaves for a park, too: the mail stays where it is, and the next launch's worker takes it
-    /// up again. So does one that has come to a mail that follows another. A park waits for the mail in hand,
-    /// those whose answers come with it, one that was not read yet when the last was answered, and on the GPU one that was at hand then: it begins behind the
-    /// same barrier.
-    SLIPSTREAM_BOTH bool stopped(typename P::team& team, u32 attempt)
+    /// up again. So does one that has come to a mail that follows another. A park waits for the mail in hand, those whose answers come with it, and one that was at
+    /// hand, or was not read yet, when the last was answered.
+    SLIPSTREAM_BOTH bool stopped(team_type& team, u32 attempt)
     {
         const auto level = static_cast<stop_level>(team.broadcast(static_cast<u32>(team.leader() ? look(attempt) : stop_level::none)));
         if (level == stop_level::park && team.leader()) pause();

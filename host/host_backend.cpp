@@ -126,6 +126,7 @@ private:
         P::team team;
         std::vector<std::max_align_t> shared(shared_bytes_ / sizeof(std::max_align_t) + 1);
         device::mail letter{};
+        bool stopping = false; // the last answer saw a park, or the end
         for (bool at_hand = false;;) {
             letter = at_hand ? port.after(letter) : port.wait(team);
             if (letter.leaves()) {
@@ -138,7 +139,7 @@ private:
             u32 failure = 0;
             device::flight_times times{};
             if (port.logs() && letter.waits() != 0) times.wait_ns = P::clock_ns();
-            const device::verdict decision = letter.staged() ? port.await(team, letter) : device::verdict::run;
+            const device::verdict decision = letter.staged() && !at_hand ? port.await(team, letter) : device::verdict::run;
             if (decision == device::verdict::leave) { // parked, or aborted
                 port.save();
                 break;
@@ -168,10 +169,11 @@ private:
                 }
             }
             if (failure != 0) port.fail(record, failure);
-            at_hand = port.may_answer_later(letter);
-            if (at_hand) continue;
+            at_hand = port.plan().goes_on(letter.tag) && !stopping;
+            if (at_hand && port.plan().answers_later(letter.tag)) continue;
             if (port.is_alone(letter)) port.answer_alone(letter);
-            else port.answer(letter, port.next_follows(letter));
+            else port.answer(letter);
+            stopping = port.told_to_stop();
         }
         resident_.fetch_sub(1, std::memory_order_release);
     }

@@ -200,6 +200,7 @@ public:
         device::worker_port<P> port(m, box, worker, 0);
         typename P::team team;
         device::mail letter{};
+        bool stopping = false;
         for (bool at_hand = false;;) {
             letter = at_hand ? port.after(letter) : port.wait(team);
             if (letter.leaves()) {
@@ -211,8 +212,9 @@ public:
             const u32 blocks = P::get(record.blocks);
             check(number < tasks.size(), "the record holds the task's own words");
             if (letter.staged()) {
-                const device::verdict decision = port.await(team, letter);
-                check(!at_hand || decision == device::verdict::run, "what is at hand waits for nobody, and nothing before it failed");
+                const device::verdict decision = at_hand ? device::verdict::run : port.await(team, letter);
+                check(!at_hand || (letter.only_follows() && !port.stumbled_lately()), "what is at hand waits for nobody, and nothing before it failed");
+                went_on += at_hand;
                 if (decision == device::verdict::leave) {
                     port.save();
                     ++paused;
@@ -223,7 +225,8 @@ public:
                 if (decision == device::verdict::skip) {
                     ++skipped;
                     port.skip();
-                    port.answer(letter, port.next_follows(letter));
+                    port.answer(letter);
+                    at_hand = false;
                     continue;
                 }
                 ran_staged |= 1u << number;
@@ -242,14 +245,14 @@ public:
             }
             const test_task& t = tasks[number];
             if (t.fails && (t.fails_block < 0 || letter.block() == static_cast<u32>(t.fails_block))) port.fail(record, 9);
-            at_hand = answers_late && port.may_answer_later(letter);
-            if (at_hand) {
+            at_hand = port.plan().goes_on(letter.tag) && !stopping;
+            if (at_hand && answers_late && port.plan().answers_later(letter.tag)) {
                 ++late;
-            } else if (port.is_alone(letter)) {
-                port.answer_alone(letter);
-            } else {
-                port.answer(letter, port.next_follows(letter));
+                continue;
             }
+            if (port.is_alone(letter)) port.answer_alone(letter);
+            else port.answer(letter);
+            stopping = port.told_to_stop();
         }
     }
 
@@ -301,6 +304,7 @@ public:
     bool answers_late;
     u32 staged = 0;  ///< staged mails that workers took
     u32 late = 0;    ///< mails that were answered with the next one
+    u32 went_on = 0; ///< mails that ran at once behind the last one
     u32 chained = 0; ///< of these, those behind the mail that they wait for
     u32 skipped = 0; ///< and did not run
     bool drawn_ahead = false; ///< some block, while another one ran

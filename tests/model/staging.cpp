@@ -40,7 +40,7 @@ const arrangement all_together{.fibers = {all_roles}};
 
 /// What was seen over all executions of a search, at most and at least.
 struct {
-    u32 staged_most, staged_least, skipped_most, skipped_least, chained_most, chained_least, late_most;
+    u32 staged_most, staged_least, skipped_most, skipped_least, chained_most, chained_least, late_most, went_on_most;
     u32 ran_staged; ///< tasks, a bit each
     bool early;
     bool untainted; ///< at the end
@@ -49,7 +49,7 @@ struct {
 template <class P = P1>
 report run(const std::vector<test_task>& program, options how, engine_size size = plain, const arrangement& by = together)
 {
-    seen = {0, ~0u, 0, ~0u, 0, ~0u, 0, 0, false, false};
+    seen = {0, ~0u, 0, ~0u, 0, ~0u, 0, 0, 0, false, false};
     const report r = explore(how, [&](execution& ex) {
         auto e = std::make_shared<small_engine<P>>(program, size);
         until end = by.end;
@@ -82,6 +82,7 @@ report run(const std::vector<test_task>& program, options how, engine_size size 
             seen.chained_most = std::max(seen.chained_most, e->chained);
             seen.chained_least = std::min(seen.chained_least, e->chained);
             seen.late_most = std::max(seen.late_most, e->late);
+            seen.went_on_most = std::max(seen.went_on_most, e->went_on);
             seen.ran_staged |= e->ran_staged;
             seen.early |= e->early;
             seen.untainted |= e->s.tainted[0] == 0;
@@ -375,6 +376,7 @@ TEST_CASE("a task may come behind the one that it waits for, on the same worker,
         CHECK_FALSE(r.failure);
         CHECK(seen.chained_least >= 1); // a mailbox has two places
         CHECK((seen.late_most >= 1) == size.answers_late);
+        CHECK(seen.went_on_most >= 1);
         const report both = run(join, {.name = "chained join", .seconds_max = 20}, size);
         CHECK(both.exhausted);
         CHECK_FALSE(both.failure);

@@ -155,6 +155,7 @@ TEST_CASE("a task that waits for more than waits_max others is not staged until 
 TEST_CASE("a predecessor that is complete when its successor is looked at is not waited for", "[device][staging]")
 {
     staging_test t(4);
+    t.type = 1;
     for (u32 slot = 0; slot < 3; ++slot) t.put(slot); // as many blocks as may be there beside staged ones
     t.put_behind(3, {0, 1});
     t.settle();
@@ -200,6 +201,7 @@ TEST_CASE("how much is staged: mailboxes of a serial program may be full, beside
 {
     {
         staging_test t(4); // mailboxes full, while no more than two tasks are handed over; else 4 - 4 / 4 blocks
+        t.type = 1;
         t.put(0, 4);
         for (u32 slot = 1; slot < 4; ++slot) t.put_behind(slot, {slot - 1}, 4);
         t.settle();
@@ -213,7 +215,18 @@ TEST_CASE("how much is staged: mailboxes of a serial program may be full, beside
         t.check_empty();
     }
     {
+        staging_test t(4); // of brief tasks five
+        for (u32 slot = 0; slot < 8; ++slot) slot == 0 ? t.put(0, 4) : t.put_behind(slot, {slot - 1}, 4);
+        t.settle();
+        for (u32 slot = 1; slot < 8; ++slot) CHECK(t.staged(slot) == (slot < 6));
+        for (u32 w = 0; w < 4; ++w) CHECK(t.engine.s.sent[w] == 6); // and all are mailed
+        for (u32 slot = 0; slot < 8; ++slot)
+            for (u32 w = 0; w < 4; ++w) t.run(w, slot, slot != 0);
+        t.check_empty();
+    }
+    {
         staging_test t(8); // three tasks: 8 - 8 / 4 blocks
+        t.type = 1;
         for (u32 slot = 0; slot < 3; ++slot) t.put(slot);
         t.put_behind(3, {0}, 3);
         t.put_behind(4, {0});
@@ -296,6 +309,7 @@ TEST_CASE("a task reported complete before its predecessor: its slot may come ag
 TEST_CASE("a chain reported complete from its end is completed from its beginning", "[device][staging]")
 {
     staging_test t(4);
+    t.type = 1;
     t.put(0);
     for (u32 slot = 1; slot < 4; ++slot) t.put_behind(slot, {slot - 1});
     t.settle();
@@ -461,6 +475,7 @@ TEST_CASE("while there is poison nothing is mailed staged; what the linker stage
 TEST_CASE("a staged task of which a block was mailed is mailed to its end though there is poison; skipped, it begins anew", "[device][staging]")
 {
     staging_test t(2);
+    t.type = 1;
     t.put(9, 5);
     t.settle();
     t.stop(device::stop_level::none);
@@ -903,18 +918,18 @@ TEST_CASE("an answer may come with the next one, when nobody else was known to w
     t.put_behind(2, {1});
     t.settle();
     const mail first = t.take(0, 0, 0);
-    REQUIRE(t.ports[0].may_answer_later(first));
+    REQUIRE(t.ports[0].plan().answers_later(first.tag));
     const mail second = t.ports[0].after(first);
     CHECK((second.slot() == 1 && second.waits() == 0 && second.follows() && second.joins()));
     REQUIRE(t.ports[0].await(t.engine.team, second) == verdict::run);
-    REQUIRE(t.ports[0].may_answer_later(second));
+    REQUIRE(t.ports[0].plan().answers_later(second.tag));
     t.settle();
     for (u32 slot = 0; slot < 2; ++slot) CHECK(t.finished_of(slot).blocks() == 0);
     CHECK(t.take_retired() == 0);
     const mail third = t.ports[0].after(second);
     CHECK((third.slot() == 2 && third.waits() == 0));
     REQUIRE(t.ports[0].await(t.engine.team, third) == verdict::run);
-    CHECK_FALSE(t.ports[0].may_answer_later(third)); // there is no next one
+    CHECK_FALSE(t.ports[0].plan().answers_later(third.tag)); // there is no next one
     t.answer(0, third);
     for (u32 slot = 0; slot < 3; ++slot) CHECK(t.finished_of(slot).blocks() == 1);
     t.settle();
@@ -926,7 +941,9 @@ TEST_CASE("an answer may come with the next one, when nobody else was known to w
     t.put_behind(2, {0});
     t.settle();
     const u32 at = t.has_mail(0) ? 0 : 1;
-    CHECK_FALSE(t.ports[at].may_answer_later(t.ports[at].wait()));
+    const mail root = t.ports[at].wait();
+    CHECK(t.ports[at].plan().goes_on(root.tag));
+    CHECK_FALSE(t.ports[at].plan().answers_later(root.tag));
 }
 
 TEST_CASE("no more answers wait than half a mailbox", "[device][staging][chaining]")
@@ -938,15 +955,15 @@ TEST_CASE("no more answers wait than half a mailbox", "[device][staging][chainin
     t.settle();
     mail letter = t.take(0, 0, 0);
     for (u32 waiting = 0; waiting < most; ++waiting) {
-        REQUIRE(t.ports[0].may_answer_later(letter));
+        REQUIRE(t.ports[0].plan().answers_later(letter.tag));
         letter = t.ports[0].after(letter);
     }
-    CHECK_FALSE(t.ports[0].may_answer_later(letter));
+    CHECK_FALSE(t.ports[0].plan().answers_later(letter.tag));
     t.answer(0, letter);
     for (u32 slot = 0; slot <= most; ++slot) CHECK(t.finished_of(slot).blocks() == 1);
     for (u32 slot = most + 1; slot < depth; ++slot) {
         letter = t.take(0, slot, 0);
-        CHECK(t.ports[0].may_answer_later(letter) == (slot + 1 < depth));
+        CHECK(t.ports[0].plan().answers_later(letter.tag) == (slot + 1 < depth));
         t.answer(0, letter);
     }
     t.settle();
@@ -959,17 +976,17 @@ TEST_CASE("an answer does not come with the next one unless both types promise t
     for (const u32 types : {0b00u, 0b01u, 0b10u, 0b11u}) { // a bit a task: its type is not brief
         staging_test t(1, 32, true);
         for (u32 slot = 0; slot < 2; ++slot) {
+            t.type = types >> slot & 1;
             if (slot == 0) t.put(0);
             else t.put_behind(1, {0});
-            device::task_head head = P::get(t.engine.s.heads[slot]);
-            head.slot_and_type |= (types >> slot & 1) << 16;
-            P::set(t.engine.s.heads[slot], head);
         }
         t.settle();
         const mail first = t.take(0, 0, 0);
         INFO(types);
-        CHECK(t.ports[0].next_follows(first));
-        CHECK(t.ports[0].may_answer_later(first) == (types == 0));
+        CHECK(t.ports[0].plan().looks(first.tag));
+        CHECK(t.ports[0].plan().goes_on(first.tag));
+        CHECK(t.ports[0].plan().repeats(first.tag) == (types == 0));
+        CHECK(t.ports[0].plan().answers_later(first.tag) == (types == 0));
         t.answer(0, first);
         t.answer(0, t.take(0, 1, 0));
         t.settle();

@@ -16,7 +16,6 @@ struct test_port : private boxed, device::worker_port<P> {
         P::team team;
         return device::worker_port<P>::wait(team);
     }
-    void answer(const device::mail& letter) { device::worker_port<P>::answer(letter, next_follows(letter)); }
 };
 /// As if so many mails had been sent and answered.
 template <class Engine>
@@ -63,6 +62,9 @@ struct scheduler_test {
     void hand_over(u32 slot, u32 blocks, u32 entry, const std::vector<access_entry>& entries, u32 flags)
     {
         engine.fill_slot(slot, next_position++, entries, flags, blocks);
+        device::task_head head = P::get(engine.s.heads[slot]);
+        head.slot_and_type |= type << 16;
+        P::set(engine.s.heads[slot], head);
         while (admitted.room(engine.team) == 0) linker->step(engine.team);
         admitted.push(engine.team, entry);
     }
@@ -91,6 +93,7 @@ struct scheduler_test {
     std::unique_ptr<device::scheduler<P>> scheduler;
     std::multiset<u64> positions;
     u64 next_position = 0;
+    u32 type = 0; ///< of the next tasks
 };
 
 /// Lets worker_port::wait() end when there is no mail: it then returns a leaving mail without a tag.
