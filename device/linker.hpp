@@ -170,7 +170,8 @@ private:
         else team.sums_before(blocks_before);
         const u32 able = team.mask32([&](u32 k) {
             const bool waits = (waiting >> k & 1) != 0;
-            const u32 limit = most_blocks(tasks + popcount(waiting & ((1u << k) - 1)), table_.is_brief(slot_of(k)));
+            const bool brief = (waiting >> k & 1) != 0 && table_.is_brief(slot_of(k)); // else its slot may have come again
+            const u32 limit = most_blocks(tasks + popcount(waiting & ((1u << k) - 1)), brief);
             places.at(0, k) = table_.may_stage(slot_of(k), [&](u32 before) { return s_.order_at[before] - settled_ < k; });
             return (!waits) | ((handed + blocks_before.at(0, k) + blocks.at(0, k) <= limit) & (places.at(0, k) != 0));
         });

@@ -170,7 +170,7 @@ public:
         return true;
     }
 
-    const plan_type& plan() const { return box_.found.plan; }
+    SLIPSTREAM_BOTH const plan_type& plan() const { return box_.found.plan; }
     /// The one after this mail, which was read.
     SLIPSTREAM_BOTH mail after(const mail& letter) const { return box_.letter(letter.tag + 1); }
     /// Has the next wait() nothing to wait for?
