@@ -37,6 +37,8 @@ public:
             const task_head head = P::get(s_.heads[slot]);
             s_.identities[slot] = head.identity;
             s_.blocks[slot] = head.blocks <= m_.n.workers ? head.blocks : 0;
+            if (s_.types[head.slot_and_type >> 16].brief != 0) team.set_bits(s_.brief[slot / 32], 1u << slot % 32);
+            else team.clear_bits(s_.brief[slot / 32], 1u << slot % 32);
             team.set_bits(s_.arriving[slot / 32], 1u << slot % 32);
         });
         team.sync();
@@ -70,8 +72,8 @@ public:
     }
 
     SLIPSTREAM_BOTH bool is(const u32* bits, u32 slot) const { return (bits[slot / 32] >> slot % 32 & 1) != 0; }
-    /// Of a task that waits: the slot of another one, which may be complete by now, may be filled anew.
-    SLIPSTREAM_BOTH bool is_brief(u32 slot) const { return s_.types[P::get(s_.heads[slot]).slot_and_type >> 16].brief != 0; }
+    /// Of the task that was linked there last.
+    SLIPSTREAM_BOTH bool is_brief(u32 slot) const { return is(s_.brief, slot); }
     SLIPSTREAM_BOTH u32 pending(u32 slot) const { return s_.pending[slot] & pending_mask; }
 
     /// Is this task, linked as `link_number`, still here and neither handed over nor ready?
@@ -364,14 +366,14 @@ private:
         note(team, blocks, count);
     }
 
-    /// By a lane, which has handed over so many blocks and tasks.
+    /// By a lane, which has handed over so many blocks and tasks (`lasting` ones count in the upper half, too).
     SLIPSTREAM_BOTH void hand_one(team_type& team, u32 slot, u32& blocks, u32& count)
     {
         const u32 mine = s_.blocks[slot];
         if (mine == 0) return;
         s_.targets[slot] += mine;
         blocks += mine;
-        ++count;
+        count += is_brief(slot) ? 1 : 1 + lasting;
         if (!is(s_.tainted, slot)) team.set_bits(s_.handed[slot / 32], 1u << slot % 32);
     }
 
@@ -384,17 +386,19 @@ private:
         team.clear_bits(s_.handed[slot / 32], bit);
         team.clear_bits(s_.staged[slot / 32], bit);
         blocks -= mine;
-        --count;
+        count -= is_brief(slot) ? 1 : 1 + lasting;
         if (!mailed) s_.targets[slot] -= mine;
     }
 
     SLIPSTREAM_BOTH void note(team_type& team, u32 blocks, u32 count)
     {
         const u32 all_blocks = team.reduce_add(blocks);
-        const u32 all_tasks = team.reduce_add(count);
+        const u32 all = team.reduce_add(count);
+        const auto tasks = static_cast<u32>(static_cast<std::int16_t>(all)); // a few, more or less
         if (team.leader()) {
             s_.counters[handed_blocks] += all_blocks;
-            s_.counters[handed_tasks] += all_tasks;
+            s_.counters[handed_tasks] += tasks;
+            s_.counters[handed_lasting] += static_cast<u32>(static_cast<std::int32_t>(all - tasks) / static_cast<std::int32_t>(lasting));
         }
         team.sync();
     }
@@ -472,6 +476,7 @@ private:
         }
     }
 
+    static constexpr u32 lasting = 1u << 16; ///< in a count of tasks: one that does not promise to be brief
     static constexpr u32 pending_mask = 0xffff; ///< of `pending`; the upper half holds the link number
     static constexpr u32 few = 3;        ///< tasks that are not worth a lane each
     static_assert(successors_near_max <= 32 * 32);

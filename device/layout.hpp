@@ -546,6 +546,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(staged, u32, near, s.groups())     /* a bit a slot: of these, those that wait */                                  \
     X(early, u32, near, s.groups())      /* a bit a slot: reported complete before one that it waits for */             \
     X(tainted, u32, near, s.groups())    /* a bit a slot: its finished_count has failures */                            \
+    X(brief, u32, near, s.groups())      /* a bit a slot: its type promises it */                                       \
     X(joins, u32, near, s.groups())      /* a bit a slot: brief, and handed over staged when nobody else waited for the last of those that it waits for */ \
     X(waits_for, predecessor_list, near, s.window) /* of the task that was linked last */                               \
     X(waits_for_more, u16, far, s.window * (waits_max - waits_near_max)) /* the slots that it has no room for */        \
@@ -698,6 +699,7 @@ enum scheduler_counter : u32 {
     saved_in_flight,  ///< tasks linked and not complete (linker)
     handed_blocks,    ///< of tasks handed to the scheduler and not complete, without those that draw tickets (linker)
     handed_tasks,     ///< so many tasks (linker)
+    handed_lasting,   ///< and of these so many that do not promise to be brief (linker)
     saved_early,      ///< bits set in `early` (linker)
     woken_tasks,      ///< by the completions in hand (linker)
     saved_ordered,    ///< entries of link_order ever written, wrapping (linker)

@@ -123,11 +123,11 @@ private:
     }
 
     /// With so many tasks handed over, how many blocks may there be when a further one is staged? Where much else can run, workers are
-    /// better kept for that; a program that is one task after another may fill the mailboxes: further ahead with tasks that promise to be brief, since what is
+    /// better kept for that; a program that is one task after another may fill the mailboxes: further ahead where all of them promise to be brief, since what is
     /// ready later comes behind them.
-    SLIPSTREAM_BOTH u32 most_blocks(u32 tasks, bool brief) const
+    SLIPSTREAM_BOTH u32 most_blocks(u32 tasks, bool all_brief) const
     {
-        return tasks <= (brief ? serial_brief_tasks : serial_tasks) ? P::mailbox_depth * m_.n.workers : m_.n.workers - m_.n.workers / 4;
+        return tasks <= (all_brief ? serial_brief_tasks : serial_tasks) ? P::mailbox_depth * m_.n.workers : m_.n.workers - m_.n.workers / 4;
     }
 
     /// Stages tasks that wait, in the order in which they were linked, up to the first that cannot be: it comes to its turn when more is
@@ -156,7 +156,8 @@ private:
         const u32 first = team.from_lane(entries, lowest_bit(waiting)) & ready_entry::slot_mask;
         const u32 handed = s_.counters[handed_blocks];
         const u32 tasks = s_.counters[handed_tasks];
-        if (handed + s_.blocks[first] > most_blocks(tasks, table_.is_brief(first)) || table_.pending(first) > waits_max) { // most often
+        const bool brief_till_now = s_.counters[handed_lasting] == 0;
+        if (handed + s_.blocks[first] > most_blocks(tasks, brief_till_now && table_.is_brief(first)) || table_.pending(first) > waits_max) { // most often
             settled_ += lowest_bit(waiting);
             return false;
         }
@@ -168,10 +169,11 @@ private:
         });
         if (larger == 0) team.each32([&](u32 k) { blocks_before.at(0, k) = popcount(waiting & ((1u << k) - 1)); });
         else team.sums_before(blocks_before);
+        const u32 lasting = team.mask32([&](u32 k) { return (waiting >> k & 1) != 0 && !table_.is_brief(slot_of(k)); });
         const u32 able = team.mask32([&](u32 k) {
             const bool waits = (waiting >> k & 1) != 0;
-            const bool brief = (waiting >> k & 1) != 0 && table_.is_brief(slot_of(k)); // else its slot may have come again
-            const u32 limit = most_blocks(tasks + popcount(waiting & ((1u << k) - 1)), brief);
+            const bool all_brief = brief_till_now && (lasting & ((2u << k) - 1)) == 0;
+            const u32 limit = most_blocks(tasks + popcount(waiting & ((1u << k) - 1)), all_brief);
             places.at(0, k) = table_.may_stage(slot_of(k), [&](u32 before) { return s_.order_at[before] - settled_ < k; });
             return (!waits) | ((handed + blocks_before.at(0, k) + blocks.at(0, k) <= limit) & (places.at(0, k) != 0));
         });

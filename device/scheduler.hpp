@@ -12,7 +12,7 @@
 // DISPATCH
 //   no more blocks than workers: each block is one mail; idle workers first, then, when every worker is busy, a second place
 //     behind another task. A task of one block that waits for nobody takes such a place only where much is ready.
-//   staged (a task that waits for running ones): mailed like any other, with the list of what it waits for. No deadlock: whatever a
+//   staged (a task that waits for running ones): mailed like any other, with the list of what it waits for; of several brief blocks up to six a worker. No deadlock: whatever a
 //     mail waits for was mailed before it, and each worker takes its mails in order.
 //   chained (staged, of one block): behind the task that it waits for, if that is the last mail of its worker, has one block and the
 //     mailbox has room; not if it waits for one on another worker, too, or for more than three. The worker needs no word of anybody for it. Of several that wait for the same task one comes behind it; of
@@ -609,7 +609,7 @@ private:
     SLIPSTREAM_BOTH u32 hand_out(team_type& team, const parcel& p)
     {
         const u32 slot = p.entry.slot();
-        const awaited_task first = P::get(s_.waits_near[slot * waits_near_max]); // of what is staged
+        const awaited_task first = p.entry.waits() != 0 ? P::get(s_.waits_near[slot * waits_near_max]) : awaited_task{};
         const bool lone = p.head.blocks == 1; // else nobody comes behind one of its blocks
         const u32 brief = lone ? is_brief(p.head) * mail::brief_bit : 0;
         if (!lone && team.leader()) s_.runs_on[slot] = 0;

@@ -1,6 +1,7 @@
 // The host device: control block and workers are threads. Real bodies, real results, not GPU times.
 #include "host/backend.hpp"
 #include "device/control.hpp"
+#include <cassert>
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -129,6 +130,7 @@ private:
         bool stopping = false; // the last answer saw a park, or the end
         for (bool at_hand = false;;) {
             letter = at_hand ? port.after(letter) : port.wait(team);
+            assert(!at_hand || letter.only_follows());
             if (letter.leaves()) {
                 port.leave(letter);
                 break;

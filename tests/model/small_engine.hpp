@@ -304,9 +304,9 @@ public:
     bool answers_late;
     u32 staged = 0;  ///< staged mails that workers took
     u32 late = 0;    ///< mails that were answered with the next one
-    u32 went_on = 0; ///< mails that ran at once behind the last one
-    u32 chained = 0; ///< of these, those behind the mail that they wait for
-    u32 skipped = 0; ///< and did not run
+    u32 chained = 0; ///< of the staged ones, those behind the mail that they wait for
+    u32 went_on = 0; ///< of these, those that were at hand
+    u32 skipped = 0; ///< staged ones that did not run
     bool drawn_ahead = false; ///< some block, while another one ran
     u32 ran_staged = 0; ///< tasks whose staged mails were run, a bit each
     u32 paused = 0;  ///< or left for a park, or an abort

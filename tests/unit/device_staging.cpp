@@ -214,14 +214,40 @@ TEST_CASE("how much is staged: mailboxes of a serial program may be full, beside
             for (u32 w = 0; w < 4; ++w) t.run(w, slot, 1);
         t.check_empty();
     }
-    {
-        staging_test t(4); // of brief tasks five
-        for (u32 slot = 0; slot < 8; ++slot) slot == 0 ? t.put(0, 4) : t.put_behind(slot, {slot - 1}, 4);
+    for (const u32 workers : {4u, 400u}) { // of brief tasks five
+        staging_test t(workers);
+        for (u32 slot = 0; slot < 8; ++slot) slot == 0 ? t.put(0, workers) : t.put_behind(slot, {slot - 1}, workers);
         t.settle();
         for (u32 slot = 1; slot < 8; ++slot) CHECK(t.staged(slot) == (slot < 6));
-        for (u32 w = 0; w < 4; ++w) CHECK(t.engine.s.sent[w] == 6); // and all are mailed
+        for (u32 w = 0; w < workers; ++w) REQUIRE(t.engine.s.sent[w] == 6); // and all are mailed
         for (u32 slot = 0; slot < 8; ++slot)
-            for (u32 w = 0; w < 4; ++w) t.run(w, slot, slot != 0);
+            for (u32 w = 0; w < workers; ++w) t.run(w, slot, slot != 0);
+        t.check_empty();
+    }
+    for (const u32 lasting : {0u, 1u}) { // not where a task may last: workers would wait for it, and others for them
+        staging_test t(8);
+        t.type = lasting;
+        for (u32 slot = 0; slot < 3; ++slot) t.put(slot);
+        t.type = 0;
+        t.put_behind(3, {0}, 8);
+        t.settle();
+        CHECK(t.staged(3) == (lasting == 0));
+        CHECK(t.engine.s.counters[device::handed_lasting] == 3 * lasting);
+        t.run(0, 0);
+        t.run(1, 1);
+        CHECK(t.engine.s.counters[device::handed_lasting] == lasting);
+        t.run(2, 2);
+        u32 blocks = 0;
+        for (u32 w = 0; w < 8; ++w)
+            for (; t.has_mail(w); ++blocks) {
+                const mail letter = t.ports[w].wait();
+                REQUIRE(letter.slot() == 3);
+                if (letter.staged()) REQUIRE(t.ports[w].await(t.engine.team, letter) == verdict::run);
+                t.answer(w, letter);
+            }
+        CHECK(blocks == 8);
+        t.settle();
+        CHECK(t.engine.s.counters[device::handed_lasting] == 0);
         t.check_empty();
     }
     {
@@ -949,7 +975,11 @@ TEST_CASE("an answer may come with the next one, when nobody else was known to w
 TEST_CASE("no more answers wait than half a mailbox", "[device][staging][chaining]")
 {
     constexpr u32 depth = P::mailbox_depth, most = device::inbox<P>::owed_max;
+    const u32 before = GENERATE(0u, 5u, depth - 2, depth - 1, 0x1ffeu, 0xfffffff8u); // mails: where the first one lies
+    INFO("mails before: " << before);
     staging_test t(64, 64, true);
+    mails_so_far(t.engine, 0, before);
+    t.launch();
     t.put(0);
     for (u32 slot = 1; slot < depth; ++slot) t.put_behind(slot, {slot - 1});
     t.settle();

@@ -81,7 +81,11 @@ figure moved_chain_figure(const bench_setup& given)
 
 std::vector<figure> bench_chain(const bench_setup& s)
 {
-    return {chain_figure(s, 4096), moved_chain_figure(s), chain_figure(s, 4), chain_figure(s, 0)};
+    std::vector<figure> out{chain_figure(s, 4096)};
+    if (s.configuration.staging) out.push_back(moved_chain_figure(s)); // else it goes to the worker that has just become idle, the same one
+    out.push_back(chain_figure(s, 4));
+    out.push_back(chain_figure(s, 0));
+    return out;
 }
 
 figure blocks_figure(const bench_setup& s, u32 blocks)
