@@ -173,8 +173,6 @@ public:
     SLIPSTREAM_BOTH const plan_type& plan() const { return box_.found.plan; }
     /// The one after this mail, which was read.
     SLIPSTREAM_BOTH mail after(const mail& letter) const { return box_.letter(letter.tag + 1); }
-    /// Has the next wait() nothing to wait for?
-    SLIPSTREAM_BOTH bool has_mail() const { return !box_.empty(); }
     /// Has any of the last mails failed, or was skipped?
     SLIPSTREAM_BOTH bool stumbled_lately() const { return (box_.books.stumbles & low_bits(P::mailbox_depth)) != 0; }
 
