@@ -7,7 +7,7 @@
 //   (waits_max tasks at most). Its workers then wait for the finished counts of those. The scheduler mails in the order in which
 //   tasks are handed over, so whatever a mail waits for was mailed before it.
 //   A task of more blocks than workers draws tickets and cannot be waited for in this way, nor can one in a tainted slot.
-// OWNERS  the linker role alone, but for what they wait for (control_state::awaited_by) and `joins`, which the scheduler reads of tasks that were handed over staged.
+// OWNERS  the linker role alone, but for `brief`, `joins` and what they wait for (control_state::awaited_by), which the scheduler reads of tasks that were handed over.
 // COST    every operation takes up to 32 tasks, a lane each, and costs much the same for one as for 32. Link: a word of the row for each
 //         32 slots, and for each predecessor one bit set. Complete: the row of successors, and a count down for each; a task with
 //         many (wide) takes turns with the others: then a lane a successor. Staging: a look for each predecessor. Fast memory, up to a

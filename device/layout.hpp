@@ -459,8 +459,8 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
 //   ingest fills while a slot is filling; the roles behind it read once it is decoded   pool_next .. first_block
 //   admission alone  live, index, exposed, orders, batch; it fills a row of predecessors before it hands the task on
 //   notifier alone   notices, flips, low_water
-//   linker alone     arriving .. targets, but for joins
-//   linker fills before a task is handed over; the scheduler reads   joins, waits_near, waits_far
+//   linker alone     arriving .. targets, but for brief and joins
+//   linker fills before a task is handed over; the scheduler reads   brief, joins, waits_near, waits_far
 //   scheduler alone  dealt and all that follow (ingest sets dealt and outstanding while a slot is filling), but for bus (ingest and
 //                    notifier) and counters (each has its role)
 #define SLIPSTREAM_CONTROL_FIELDS(X)                                                                                    \

@@ -11,6 +11,7 @@
 #include "device/kernel_arguments.hpp"
 #include <slipstream/cuda_block.cuh>
 #include <slipstream/kernel_image.hpp>
+#include <tuple>
 
 namespace slipstream::device {
 
@@ -18,22 +19,41 @@ namespace slipstream::device {
 template <class T>
 constexpr u32 shared_share() { return (shared_bytes_of<T>() + 127) / 128 * 128; }
 
-/// Calls run<Task>() for the task type of that number, if blocks of it have `Size` threads, or any number (0).
-template <u32 Size, class... Tasks, class Run>
-__device__ __forceinline__ void with_type(task_list<Tasks...>, u32 type, Run run)
+/// Calls run<Task>() for the task type of that number, if blocks of it have `Size` threads, or any number (0). By halves: two to five branches cost less than the
+/// table of a switch, which is one load of constant memory and an indirect branch.
+template <u32 Size, u32 First, u32 Count, class... Tasks, class Run>
+__device__ __forceinline__ void with_type_of(task_list<Tasks...> list, u32 type, const Run& run)
 {
-    u32 index = 0;
-    const auto call = [&]<class Task>() {
-        if constexpr (Size == 0 || threads_of<Task>() == Size) run.template operator()<Task>();
-        return true;
-    };
-    // Not one of them: the type table and the list are made from the same pack, so this cannot happen.
-    ((index++ == type ? call.template operator()<Tasks>() : false) || ...);
+    if constexpr (Count == 1) {
+        using task = std::tuple_element_t<First, std::tuple<Tasks...>>;
+        if constexpr (Size == 0 || threads_of<task>() == Size) run.template operator()<task>();
+    } else {
+        if (type < First + Count / 2) with_type_of<Size, First, Count / 2>(list, type, run);
+        else with_type_of<Size, First + Count / 2, Count - Count / 2>(list, type, run);
+    }
 }
+template <u32 Size, class... Tasks, class Run>
+__device__ __forceinline__ void with_type(task_list<Tasks...> list, u32 type, const Run& run)
+{
+    with_type_of<Size, 0, sizeof...(Tasks)>(list, type, run); // the type table and the list are made from the same pack: the number is in range
+}
+
+/// The first words of a task's struct.
+struct struct_head {
+    uint4 quads[2];
+};
 
 /// The struct that bodies see. A copy: what lies in memory would be read again behind whatever a body stores.
 template <class Task>
-__device__ __forceinline__ Task task_in(const void* words) { return *static_cast<const Task*>(words); }
+__device__ __forceinline__ Task task_in(const u32* words) { return *reinterpret_cast<const Task*>(words); }
+
+/// The same, of which the head is there.
+template <class Task>
+__device__ __forceinline__ Task task_of(const struct_head& head, const u32* words)
+{
+    if constexpr (sizeof(Task) <= sizeof(struct_head) && alignof(Task) <= alignof(struct_head)) return *reinterpret_cast<const Task*>(&head);
+    else return task_in<Task>(words);
+}
 
 template <u32 Size, class... Tasks>
 constexpr bool any_of_size(task_list<Tasks...>)
@@ -66,7 +86,7 @@ __device__ __forceinline__ void run_block(const Task& task, u32 group, u32 index
 
 /// A ticket mail of a type with blocks of `Size` threads: each group of so many draws for itself, and runs a block after the other.
 template <class List, u32 Threads, u32 Size>
-__device__ __forceinline__ void draw_blocks(worker_port<cuda_platform>& port, const mail& letter, u32 blocks, const void* words, void* arena,
+__device__ __forceinline__ void draw_blocks(worker_port<cuda_platform>& port, const mail& letter, u32 blocks, const u32* words, void* arena,
                                             block_failure& failure)
 {
     using P = cuda_platform;
@@ -93,7 +113,7 @@ __device__ __forceinline__ void draw_blocks(worker_port<cuda_platform>& port, co
         u64 number = 0;
         if (leads) {
             next = tickets.draw_ahead();
-            port.note_flight(letter, run.first);
+            port.note_flight(port.flight_of(letter, run.first));
             number = atomicAdd(&runs, 1ull) + 1;
             times.start_ns = P::clock_ns();
         }
@@ -118,36 +138,6 @@ __device__ __forceinline__ void draw_blocks(worker_port<cuda_platform>& port, co
     if (threadIdx.x == 0) port.set_runs(runs);
 }
 
-/// The structs of the mails in the inbox behind mail `known`, by the first warp, half of it for each of two mails: all loads are on their way before the first has come.
-__device__ __forceinline__ void copy_structs(const worker_port<cuda_platform>& port, inbox<cuda_platform>& box, u32 known,
-                                             u32 (&words)[cuda_platform::mailbox_depth][abi::task_words_max],
-                                             u32 (&blocks)[cuda_platform::mailbox_depth])
-{
-    using P = cuda_platform;
-    static_assert(abi::task_words_max == 16 * 4 && offsetof(task_record<P>, words) % 16 == 0 && alignof(task_record<P>) % 16 == 0);
-    constexpr u32 pairs = P::mailbox_depth / 2;
-    const u32 first = known + 1, count = mails_between(known, box.known);
-    const u32 half = threadIdx.x / 16, at = threadIdx.x % 16 * 4; // words, 16 bytes of them
-    u32 kept_blocks = 0;
-    uint4 kept[pairs];
-    if (threadIdx.x < count) kept_blocks = P::get(port.record(box.letter(first + threadIdx.x)).blocks);
-    SLIPSTREAM_UNROLL
-    for (u32 i = 0; i < pairs; ++i) {
-        if (2 * i >= count) break; // one mail, most often
-        if (2 * i + half < count) kept[i] = *reinterpret_cast<const uint4*>(&port.record(box.letter(first + 2 * i + half)).words[at].raw);
-    }
-    SLIPSTREAM_UNROLL
-    for (u32 i = 0; i < pairs; ++i) {
-        if (2 * i >= count) break;
-        if (2 * i + half < count) *reinterpret_cast<uint4*>(&words[(first + 2 * i + half) % P::mailbox_depth][at]) = kept[i];
-    }
-    if (threadIdx.x < count) blocks[(first + threadIdx.x) % P::mailbox_depth] = kept_blocks;
-    __syncwarp();
-}
-
-/// While it waits for other workers' tasks, a worker looks for more mail after so many polls.
-inline constexpr u32 polls_between = 256;
-
 /// What all threads look at when a body is over.
 struct alignas(8) body_end {
     block_failure failure;
@@ -155,127 +145,224 @@ struct alignas(8) body_end {
     __device__ bool stands() const { return (failure.code | stopping) != 0; } ///< no mail is at hand
 };
 
+/// What the threads of a worker share, but for the memory of bodies and of ticket mails.
+struct worker_shared {
+    using P = cuda_platform;
+
+    inbox<P> box;
+    mail order; ///< the mail to come, for those who did not read it
+    // Of each mail that was read.
+    __align__(16) u32 words[P::mailbox_depth][abi::task_words_max];
+    flight_record flights[P::mailbox_depth]; ///< what the recorder is told
+    u32 blocks[P::mailbox_depth];
+    /// Of the mail in hand, of the one before and of the next one, whose body some warps may have begun before others have looked at this.
+    body_end ends[3];
+    flight_times times; ///< the leader's; not in registers, which would be the bodies'
+
+    __device__ static u32 turn_after(u32 turn) { return turn == 2 ? 0 : turn + 1; }
+    __device__ static u32 turn_before(u32 turn) { return turn == 0 ? 2 : turn - 1; }
+    __device__ const u32* words_of(u32 number) const { return words[number % P::mailbox_depth]; }
+    __device__ struct_head head_of(u32 number) const
+    {
+        const auto* const from = reinterpret_cast<const uint4*>(words_of(number));
+        return {{from[0], from[1]}};
+    }
+    __device__ const flight_record& flight_of(u32 number) const { return flights[number % P::mailbox_depth]; }
+};
+
+/// The same object, by an address that lies in a register. Where a shared variable is named, ptxas has the SM asked for its place in the cluster (S2R, 20 to 50 cycles) each
+/// time; what came out of a shuffle it cannot ask for again.
+template <class T>
+__device__ __forceinline__ T& in_register(T& shared)
+{
+    const auto at = static_cast<u32>(__cvta_generic_to_shared(&shared));
+    return *static_cast<T*>(__cvta_shared_to_generic(__shfl_sync(0xffffffff, at, 0)));
+}
+
+/// Copies the structs of mails that were just read, by the first warp, half of it for each of two mails: all loads are on their way before the first has come.
+class struct_copy {
+public:
+    using P = cuda_platform;
+
+    /// Of so many mails from number `first` on.
+    __device__ __forceinline__ void load(const worker_port<P>& port, worker_shared& shared, u32 first, u32 count)
+    {
+        if (shared.box.letter(first).leaves()) return; // it comes alone
+        first_ = first;
+        count_ = count;
+        if (threadIdx.x < count) blocks_ = P::get(port.record(shared.box.letter(first + threadIdx.x)).blocks);
+        SLIPSTREAM_UNROLL
+        for (u32 i = 0; i < pairs; ++i) {
+            if (2 * i >= count) break; // one mail, most often
+            const u32 mine = 2 * i + threadIdx.x / 16;
+            if (mine < count) kept_[i] = *reinterpret_cast<const uint4*>(&port.record(shared.box.letter(first + mine)).words[word()].raw);
+        }
+    }
+
+    /// Once: whatever load() asked for, if anything.
+    __device__ __forceinline__ void store(const worker_port<P>& port, worker_shared& shared)
+    {
+        if (count_ == 0) return;
+        SLIPSTREAM_UNROLL
+        for (u32 i = 0; i < pairs; ++i) {
+            if (2 * i >= count_) break;
+            const u32 mine = 2 * i + threadIdx.x / 16;
+            if (mine < count_) *reinterpret_cast<uint4*>(&shared.words[(first_ + mine) % P::mailbox_depth][word()]) = kept_[i];
+        }
+        if (threadIdx.x < count_) {
+            const mail& letter = shared.box.letter(first_ + threadIdx.x);
+            shared.flights[letter.tag % P::mailbox_depth] = port.flight_of(letter, letter.block());
+            shared.blocks[letter.tag % P::mailbox_depth] = blocks_;
+        }
+        __syncwarp();
+        count_ = 0;
+    }
+
+private:
+    static_assert(abi::task_words_max == 16 * 4 && offsetof(task_record<P>, words) % 16 == 0 && alignof(task_record<P>) % 16 == 0);
+    static constexpr u32 pairs = P::mailbox_depth / 2;
+    __device__ static u32 word() { return threadIdx.x % 16 * 4; }
+
+    u32 first_;
+    u32 count_ = 0;
+    u32 blocks_;
+    uint4 kept_[pairs];
+};
+
+/// While it waits for other workers' tasks, a worker looks for more mail after so many polls.
+inline constexpr u32 polls_between = 256;
+
 template <class List, u32 Threads>
 __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned char* arena)
 {
     using P = cuda_platform;
-    __shared__ inbox<P> box;
-    __shared__ mail order; // the mail to come, for those who did not read it
-    __shared__ __align__(16) u32 kept_words[P::mailbox_depth][abi::task_words_max]; // of each mail that was read
-    __shared__ u32 kept_blocks[P::mailbox_depth];
-    // Of the mail in hand, of the one before and of the next one, whose body some warps may have begun before others have looked at this.
-    __shared__ body_end ends[3];
-    __shared__ flight_times times; // the leader's; not in registers, which would be the bodies'
+    __shared__ worker_shared of_this_worker;
+    worker_shared& shared = in_register(of_this_worker);
+    inbox<P>& box = shared.box;
     u32 sm;
     asm("mov.u32 %0, %%smid;" : "=r"(sm));
     const bool leader = threadIdx.x == 0;
     worker_port<P> port(args.memory, box, blockIdx.x - 1, sm, leader);
     if (leader) {
-        for (body_end& e : ends) e = {};
-        times.wait_ns = 0;
+        for (body_end& e : shared.ends) e = {};
+        shared.times.wait_ns = 0;
     }
     __syncthreads();
     mail mine{};
     inbox<P>::plan_type plan{};
+    bool plain = false;
     bool at_hand = false; // the next mail
     bool failed_before = false; // the leader's
-    for (u32 turn = 0;; turn = turn == 2 ? 0 : turn + 1) {
+    for (u32 turn = 0;; turn = worker_shared::turn_after(turn)) {
         bool skipped = false;
         u32 blocks = 1; // what is at hand has one
+        struct_head head;
         if (at_hand) {
             mine = port.after(mine);
+            head = shared.head_of(mine.tag);
         } else {
             // The first warp fetches mails, with the structs of all of them, and tells the others.
             if (threadIdx.x < 32) {
                 P::team team;
                 team.sync(); // the leader has answered the last one
-                const u32 known = box.known;
-                const mail next = port.wait(team);
-                if (leader) order = next;
-                if (known != box.known && !next.leaves()) copy_structs(port, box, known, kept_words, kept_blocks);
+                struct_copy structs;
+                const mail next = port.wait(team, [&](u32 first, u32 count) { structs.load(port, shared, first, count); });
+                if (leader) shared.order = next;
+                structs.store(port, shared);
             }
             __syncthreads();
-            mine = order;
+            mine = shared.order;
             if (mine.leaves()) {
                 if (leader) port.leave(mine);
                 return;
             }
-            blocks = kept_blocks[mine.tag % P::mailbox_depth];
+            blocks = shared.blocks[mine.tag % P::mailbox_depth];
+            head = shared.head_of(mine.tag); // now, so that nothing is left to be loaded when the wait is over
             if (mine.staged()) {
                 // And waits for what this one waits for. Only what it finds is left to be told then.
+                verdict decision = verdict::run;
                 if (threadIdx.x < 32) {
                     P::team team;
-                    if (leader && port.logs() && mine.waits() != 0) times.wait_ns = P::clock_ns();
-                    verdict decision = verdict::wait;
+                    if (leader && port.logs() && mine.waits() != 0) shared.times.wait_ns = P::clock_ns();
                     while ((decision = port.await(team, mine, polls_between)) == verdict::wait) {
-                        const u32 known = box.known;
-                        if (port.read_more(team)) copy_structs(port, box, known, kept_words, kept_blocks);
+                        struct_copy structs;
+                        port.read_more(team, [&](u32 first, u32 count) { structs.load(port, shared, first, count); });
+                        structs.store(port, shared);
                     }
-                    if (leader) box.found.decision = decision;
+                    if (leader && decision != verdict::run) box.found.decision = decision;
                 }
-                __syncthreads();
-                const auto found = box.found;
-                plan = found.plan;
-                const verdict decision = found.decision;
-                if (decision == verdict::leave) { // parked, or aborted
-                    if (leader) port.save();
-                    return;
+                if (__syncthreads_or(decision != verdict::run)) {
+                    if (box.found.decision == verdict::leave) { // parked, or aborted
+                        if (leader) port.save();
+                        return;
+                    }
+                    skipped = true;
                 }
-                skipped = decision == verdict::skip;
-            } else {
-                plan = box.found.plan;
             }
+            const auto found = box.found;
+            plan = found.plan;
+            plain = found.plain != 0;
         }
         const u32 type = mine.type();
         if (skipped) {
             __syncthreads(); // all have read the letter
             if (leader) {
                 port.skip();
-                times.wait_ns = 0;
+                shared.times.wait_ns = 0;
             }
         } else if (!mine.tickets()) {
             u32 number = mine.tag;
             with_type<0>(List{}, type, [&]<class Task>() {
-                mail letter = mine;
-                const u32* words = kept_words[number % P::mailbox_depth];
+                const u32* words = shared.words_of(number);
+                flight_record flight{};
+                if (threadIdx.x == 32) flight = shared.flight_of(number); // the leader has enough to do
                 u32 block = mine.block();
                 SLIPSTREAM_ONE_COPY
                 for (;;) {
-                    if (threadIdx.x == 32) port.note_flight(letter, block); // the leader has enough to do
-                    if (leader && port.logs()) times.start_ns = P::clock_ns();
+                    if (threadIdx.x == 32) port.note_flight(flight);
+                    if (leader && port.logs()) shared.times.start_ns = P::clock_ns();
                     __syncwarp(); // bodies begin with whole warps, whatever became of these branches
-                    const Task task = task_in<Task>(words);
+                    const Task task = task_of<Task>(head, words);
                     if (threads_of<Task>() == Threads || threadIdx.x < threads_of<Task>())
-                        run_block<Threads>(task, 0, block, blocks, arena, ends[turn].failure);
+                        run_block<Threads>(task, 0, block, blocks, arena, shared.ends[turn].failure);
+                    const bool repeats = plan.repeats(number);
+                    if (repeats) { // on the way while others finish
+                        head = shared.head_of(number + 1);
+                        if (threadIdx.x == 32) flight = shared.flight_of(number + 1);
+                    }
                     __syncthreads();
-                    if (plan.none() || !plan.repeats(number) || ends[turn].stands()) break;
-                    turn = turn == 2 ? 0 : turn + 1;
+                    if (!repeats || shared.ends[turn].stands()) break;
+                    turn = worker_shared::turn_after(turn);
                     number = tag_of(number + 1);
-                    if (threadIdx.x == 32) letter = box.letter(number);
-                    words = kept_words[number % P::mailbox_depth];
+                    words = shared.words_of(number);
                     block = 0;
                     blocks = 1;
                 }
             });
-            if (plan.none() && !port.logs()) { // most often, and others wait for it: what a chain needs comes after
+            if (plain) { // most often, and others wait for it: what a chain needs comes after
                 at_hand = false;
-                if (leader && !failed_before && ends[turn].failure.code == 0) {
-                    port.answer_alone(box.letter(number));
-                    port.count_flights(1);
-                    continue;
+                if (leader) {
+                    const mail last = box.letter(number);
+                    const u32 code = shared.ends[turn].failure.code;
+                    port.release();
+                    if (!failed_before && code == 0) {
+                        port.answer_released(last);
+                        port.count_flights(1);
+                        continue;
+                    }
                 }
             } else {
-                at_hand = plan.goes_on(number) && !ends[turn].stands();
+                at_hand = plan.goes_on(number) && !shared.ends[turn].stands();
             }
             if (leader) port.count_flights(1 + mails_between(mine.tag, number));
             mine = box.letter(number);
-            if (leader && port.logs()) port.log_flight(mine, mine.block(), 1, times, port.runs());
+            if (leader && port.logs()) port.log_flight(mine, mine.block(), 1, shared.times, port.runs());
         } else {
             const u32 size = threads_of_type(List{}, type); // draw_blocks begins with a barrier
             const mail& letter = box.letter(mine.tag); // and what is needed behind the bodies: in no register, they are the bodies'
             const auto draw = [&]<u32 Size>() {
                 if constexpr (any_of_size<Size>(List{}))
-                    if (size == Size) draw_blocks<List, Threads, Size>(port, letter, blocks, kept_words[mine.tag % P::mailbox_depth], arena, ends[turn].failure);
+                    if (size == Size) draw_blocks<List, Threads, Size>(port, letter, blocks, shared.words_of(mine.tag), arena, shared.ends[turn].failure);
             };
             draw.template operator()<Threads>();
             draw.template operator()<128>();
@@ -287,12 +374,12 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             at_hand = false;
         }
         if (leader && !(at_hand && plan.answers_later(mine.tag))) {
-            const u32 code = ends[turn].failure.code;
+            const u32 code = shared.ends[turn].failure.code;
             if (code != 0) port.fail(port.record(mine), code);
             port.answer(mine, plan.looks(mine.tag));
-            ends[turn == 2 ? 0 : turn + 1].stopping = port.told_to_stop(); // all have looked at it two mails ago
+            shared.ends[worker_shared::turn_after(turn)].stopping = port.told_to_stop(); // all have looked at it two mails ago
             // What nobody waits for.
-            if (failed_before) ends[turn == 0 ? 2 : turn - 1].failure.code = 0; // of the mail after the next: all have looked at the one before
+            if (failed_before) shared.ends[worker_shared::turn_before(turn)].failure.code = 0; // of the mail after the next: all have looked at the one before
             failed_before = code != 0;
         }
     }

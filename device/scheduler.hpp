@@ -341,7 +341,7 @@ private:
         retired_.publish(team);
     }
 
-    SLIPSTREAM_BOTH bool is_brief(const task_head& head) const { return s_.types[head.slot_and_type >> 16].brief != 0; }
+    SLIPSTREAM_BOTH bool is_brief(u32 slot) const { return (s_.brief[slot / 32] >> slot % 32 & 1) != 0; }
     SLIPSTREAM_BOTH u32 ready_slot(u32 ahead) const { return ready_.peek(ahead).slot(); }
 
     /// Mails blocks of ready tasks, oldest first, while there are workers for them.
@@ -371,7 +371,7 @@ private:
             if (p.head.blocks <= m_.n.workers) {
                 p.block = s_.dealt[slot];
                 p.count = p.head.blocks - p.block;
-                if (entry.waits() != 0 && is_brief(p.head)) p.depth = brief_places;
+                if (entry.waits() != 0 && is_brief(slot)) p.depth = brief_places;
             } else {
                 // It stays at the head, inviting workers as they fall idle, until its tickets are drawn.
                 open_ = slot;
@@ -469,7 +469,7 @@ private:
             const ready_entry entry = ready_.peek(k);
             const u32 slot = entry.slot(), w = workers.at(0, k), tag = tag_of(numbers.at(0, k));
             const task_head head = P::get(s_.heads[slot]);
-            const u32 brief = is_brief(head) * mail::brief_bit;
+            const u32 brief = is_brief(slot) * mail::brief_bit;
             if (follows) {
                 const u32 others = send_others(w, entry, tag);
                 const u32 joins = (s_.joins[slot / 32] >> slot % 32 & 1) * mail::joins_bit;
@@ -611,7 +611,7 @@ private:
         const u32 slot = p.entry.slot();
         const awaited_task first = p.entry.waits() != 0 ? P::get(s_.waits_near[slot * waits_near_max]) : awaited_task{};
         const bool lone = p.head.blocks == 1; // else nobody comes behind one of its blocks
-        const u32 brief = lone ? is_brief(p.head) * mail::brief_bit : 0;
+        const u32 brief = lone ? is_brief(slot) * mail::brief_bit : 0;
         if (!lone && team.leader()) s_.runs_on[slot] = 0;
         const u32 mailed = for_idlest(team, p.count, p.depth, true, [](u32) { return 0u; }, [&](u32 i, u32 w) {
             const u32 number = ++s_.sent[w];

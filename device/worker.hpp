@@ -93,7 +93,8 @@ struct inbox {
     /// What all threads read before a body, in one load.
     struct alignas(16) {
         plan_type plan;
-        verdict decision; ///< of a staged mail; for threads that did not take part in await()
+        verdict decision; ///< of a staged mail, if it is not to run; for threads that did not take part in await()
+        u32 plain;        ///< 1: no mail follows another, and nothing is logged
     } found;
     u32 answered; ///< tag of the last mail that was answered; those between it and the one in hand have run, and are owed an answer
     u32 known;    ///< of the last one that was read
@@ -127,21 +128,26 @@ public:
     }
 
     /// The next mail, or a leaving one when the engine is aborted. Waits; bounded by the stop word. All mails that are there are read together, a lane
-    /// each: those after the next one are at hand then.
-    SLIPSTREAM_BOTH mail wait(team_type& team)
+    /// each: those after the next one are at hand then. came(tag of the first, number) is called by all lanes when some are in the inbox, before they are planned: a
+    /// platform that copies the tasks' structs asks for them there, and has them when the plan is made.
+    template <class Came>
+    SLIPSTREAM_BOTH mail wait(team_type& team, Came came)
     {
         team.sync();
         for (u32 attempt = 0; box_.empty(); ++attempt) {
-            if (read_more(team)) break;
+            if (read_more(team, came)) break;
             const auto level = static_cast<stop_level>(team.broadcast(static_cast<u32>(team.leader() ? look(attempt) : stop_level::none)));
             if (level == stop_level::abort) return mail{mail::leave, 0, 0, 0};
             P::pause(attempt);
         }
         return box_.next();
     }
+    SLIPSTREAM_BOTH mail wait(team_type& team) { return wait(team, [](u32, u32) {}); }
 
     /// Reads the mails that have come since, a lane each, and plans anew. True if there are any.
-    SLIPSTREAM_BOTH bool read_more(team_type& team)
+    SLIPSTREAM_BOTH bool read_more(team_type& team) { return read_more(team, [](u32, u32) {}); }
+    template <class Came>
+    SLIPSTREAM_BOTH bool read_more(team_type& team, Came came)
     {
         // A worker that has its SM to itself polls with acquire loads: emptying an idle SM's L1 costs nothing, and the
         // fence (300 ns with its wait for outstanding stores) is off the critical path. Others poll relaxed.
@@ -164,8 +170,12 @@ public:
         team.sync();
         if (team.leader()) box_.known = tag_of(known + count);
         team.sync();
+        came(known + 1, count);
         const plan_type plan = make_plan(team);
-        if (team.leader()) box_.found.plan = plan;
+        if (team.leader()) {
+            box_.found.plan = plan;
+            box_.found.plain = plan.none() && !logs();
+        }
         team.sync();
         return true;
     }
@@ -218,8 +228,10 @@ public:
             P::pause(attempt);
         }
         if (!alone) P::fence(edge::A12_finished_fence, order::acquire, scope::device);
+        const u32 suspects = team.mask32([&](u32 k) { return suspect.at(0, k) != 0; });
+        if (suspects == 0) return verdict::run;
         const u32 failed = team.mask32([&](u32 k) {
-            if (k >= waits || suspect.at(0, k) == 0) return false;
+            if (!(suspects >> k & 1)) return false;
             const auto& failed_by = m_.records[before.at(0, k).slot].failed_by;
             return P::load(edge::P4_status, failed_by, order::relaxed, scope::device) == before.at(0, k).identity;
         });
@@ -253,15 +265,17 @@ public:
 
     SLIPSTREAM_BOTH void record_flight(const mail& letter, u32 block)
     {
-        note_flight(letter, block);
+        note_flight(flight_of(letter, block));
         count_flights(1);
     }
     SLIPSTREAM_BOTH void count_flights(u32 count) { box_.books.picks += count; }
-    /// Without counting it.
-    SLIPSTREAM_BOTH void note_flight(const mail& letter, u32 block) const
+    SLIPSTREAM_BOTH flight_record flight_of(const mail& letter, u32 block) const
     {
-        const flight_record entry{1u << 31 | letter.type() << 8 | (letter.identity >> 27 & 15), letter.identity & 0x7ffffffu, block,
-                                  sm_ << 16 | worker_};
+        return {1u << 31 | letter.type() << 8 | (letter.identity >> 27 & 15), letter.identity & 0x7ffffffu, block, sm_ << 16 | worker_};
+    }
+    /// Without counting it.
+    SLIPSTREAM_BOTH void note_flight(const flight_record& entry) const
+    {
         P::store(edge::P3_recorder, m_.recorder[worker_], entry.encode(), order::relaxed, scope::system);
     }
     SLIPSTREAM_BOTH u64 runs() const { return box_.books.picks; }
@@ -323,7 +337,13 @@ public:
     /// The same for a block that has not failed, where no answer is owed and the next mail does not follow: the shortest way to others.
     SLIPSTREAM_BOTH void answer_alone(const mail& letter)
     {
-        P::fence(edge::R5R12_fence, order::release, scope::device);
+        release();
+        answer_released(letter);
+    }
+    /// In two parts, for who looks in between whether the block failed. That look, and the mail, cost nothing where they were on their way before the fence.
+    SLIPSTREAM_BOTH void release() const { P::fence(edge::R5R12_fence, order::release, scope::device); }
+    SLIPSTREAM_BOTH void answer_released(const mail& letter)
+    {
         P::add(edge::R12_finished, record(letter).finished, finished_count::block, order::relaxed, scope::device);
         worker_books& books = box_.books;
         books.done = done_word::make(letter.tag, done_word{books.done}.skipped_before(1), books.done & done_word::failed_bit);

@@ -30,7 +30,6 @@ struct wide_places {
 };
 
 inline constexpr u32 share_words = 16384;       ///< 64 KB a block of copy and reduction
-inline constexpr u32 quads_in_flight_most = 32; ///< loads of a thread
 inline constexpr u32 gemm_side = 128;           ///< rows and columns of a tile
 inline constexpr u32 gemm_threads = 128;        ///< of its blocks
 inline constexpr u32 gemm_tiles = 64;           ///< tiles of either factor; blocks take pairs of them in turn

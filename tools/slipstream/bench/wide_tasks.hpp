@@ -31,11 +31,11 @@ private:
     u32 after_;
 };
 
-/// Calls use(index, quad) for this thread's part of a block's share, with many loads in flight.
-template <class Block, class Use> SLIPSTREAM_BODY void stream_share(const Block& block, const u32* share, const Use& use)
+/// Calls use(index, quad) for this thread's part of a block's share, `InFlight` loads at a time.
+template <u32 InFlight, class Block, class Use> SLIPSTREAM_BODY void stream_share(const Block& block, const u32* share, const Use& use)
 {
     constexpr u32 quads = share_words / 4, each = quads / Block::size();
-    constexpr u32 in_flight = each < quads_in_flight_most ? each : quads_in_flight_most;
+    constexpr u32 in_flight = each < InFlight ? each : InFlight;
     static_assert(quads % (Block::size() * in_flight) == 0);
     const auto* const from = reinterpret_cast<const quad*>(share);
     for (u32 first = block.rank(); first < quads; first += in_flight * Block::size()) {
@@ -78,7 +78,7 @@ struct wide_copy_task {
         const ledger_word entry(block, ledger, number);
         const u64 share = static_cast<u64>(block.block_index()) * share_words;
         auto* const target = reinterpret_cast<quad*>(to.data() + share);
-        stream_share(block, from.data() + share, [&](u32 i, quad q) {
+        stream_share<8>(block, from.data() + share, [&](u32 i, quad q) {
             for (u32& word : q.w) word += number;
             target[i] = q;
         });
@@ -107,7 +107,7 @@ struct wide_reduction_task {
     {
         const ledger_word entry(block, ledger, number);
         u32 sum = 0;
-        stream_share(block, from.data() + static_cast<u64>(block.block_index()) * share_words,
+        stream_share<16>(block, from.data() + static_cast<u64>(block.block_index()) * share_words,
                      [&](u32, const quad& q) { sum += q.w[0] + q.w[1] + q.w[2] + q.w[3]; });
         const u32 total = block.reduce_add(sum);
         if (block.rank() == 0) to[block.block_index()] = total + number;
