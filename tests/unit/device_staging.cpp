@@ -972,6 +972,39 @@ TEST_CASE("an answer may come with the next one, when nobody else was known to w
     CHECK_FALSE(t.ports[at].plan().answers_later(root.tag));
 }
 
+TEST_CASE("whoever copies what mails name is told of each mail once, when it is in the inbox and not yet planned", "[device][staging][chaining]")
+{
+    const u32 before = GENERATE(0u, P::mailbox_depth - 2, 0xfffffffdu);
+    staging_test t(8, 32, true);
+    mails_so_far(t.engine, 0, before);
+    t.launch();
+    t.put(0);
+    t.settle();
+    device::worker_port<P>& port = t.ports[0];
+    std::vector<u32> told;
+    const auto came = [&](u32 first, u32 count) {
+        CHECK_FALSE(port.plan().goes_on(first - 1));
+        for (u32 i = 0; i < count; ++i) told.push_back(device::tag_of(first + i));
+    };
+    const mail letter = port.wait(t.engine.team, came);
+    REQUIRE(letter.slot() == 0);
+    CHECK(told == std::vector<u32>{letter.tag});
+    CHECK(port.wait(t.engine.team, came).tag == letter.tag); // it is still there
+    CHECK_FALSE(port.read_more(t.engine.team, came));
+    CHECK(told.size() == 1);
+    t.put_behind(1, {0});
+    t.put_behind(2, {1});
+    t.settle();
+    CHECK(port.read_more(t.engine.team, came));
+    CHECK(told == std::vector<u32>{letter.tag, device::tag_of(letter.tag + 1), device::tag_of(letter.tag + 2)});
+    CHECK(port.plan().goes_on(letter.tag));
+    t.answer(0, letter);
+    for (u32 slot = 1; slot < 3; ++slot) run_behind(t, 0, slot);
+    t.settle();
+    CHECK(t.take_retired() == 3);
+    t.check_empty();
+}
+
 TEST_CASE("no more answers wait than half a mailbox", "[device][staging][chaining]")
 {
     constexpr u32 depth = P::mailbox_depth, most = device::inbox<P>::owed_max;
