@@ -543,6 +543,49 @@ TEST_CASE("a staged task of which a block was mailed is mailed to its end though
     t.check_empty();
 }
 
+TEST_CASE("so is one of brief blocks, six mails ahead; all that were staged are skipped, and run one after another", "[device][staging]")
+{
+    constexpr u32 last = 5;
+    staging_test t(2);
+    t.put(9, 5);
+    t.settle();
+    t.stop(device::stop_level::none);
+    const mail tickets = t.take(0, 9, 0), drawn = t.take(1, 9, 0);
+    while (t.ports[1].draw(t.ports[1].record(drawn), 5, 1) < 5) {}
+    t.answer(1, drawn);
+    t.settle(); // worker 0 has not finished its last block
+    let_waits_end(t.engine);
+    t.put(0, 2);
+    for (u32 slot = 1; slot <= last; ++slot) t.put_behind(slot, {slot - 1}, 2);
+    t.settle(); // a block of each to each worker, but for the last one: worker 0 has six mails with that of 9
+    CHECK(t.staged(last));
+    CHECK(t.engine.s.dealt[last] == 1);
+    t.stop(device::stop_level::none);
+    REQUIRE(t.ports[0].draw(t.ports[0].record(tickets), 5, 1) >= 5);
+    let_waits_end(t.engine);
+    t.answer(0, tickets);
+    t.answer(0, t.take(0, 0, 0));
+    t.answer(1, t.take(1, 0, 0), 8);
+    t.settle();
+    CHECK(t.engine.s.counters[device::poison_active] != 0);
+    for (u32 slot = 1; slot <= last; ++slot)
+        for (u32 w = 0; w < 2; ++w) t.skip(w, t.take(w, slot, 1));
+    CHECK_FALSE((t.has_mail(0) || t.has_mail(1)));
+    t.settle();
+    CHECK(t.take_retired() == 2); // 9, and the one that failed
+    for (u32 slot = 1; slot <= last; ++slot) {
+        CHECK_FALSE(t.staged(slot));
+        for (u32 w = 0; w < 2; ++w) {
+            const mail letter = t.take(w, slot, 0);
+            CHECK(letter.block() == w);
+            t.answer(w, letter);
+        }
+        t.settle();
+    }
+    CHECK(t.take_retired() == last);
+    t.check_empty();
+}
+
 TEST_CASE("nobody is staged behind a task in a slot with failures, until nothing is in flight and it was set back", "[device][staging]")
 {
     for (const bool late : {false, true}) { // is the failing worker's addition late?
