@@ -3,7 +3,7 @@
 // Control block: warp 0 schedules, warp 1 ingests, warp 2 notifies, warp 3 links, warps 4 to 7 admit. Its state is copied from device
 // memory into shared memory at launch and back at park.
 // Workers: the first warp reads mail and waits for predecessors, its thread 0 answers, all threads run bodies; of a type whose blocks have fewer threads, groups of so many draw tickets and run
-// blocks each by itself. Bodies are dispatched by a switch over a compile-time list, in one translation unit: function pointers would make ptxas spill
+// blocks each by itself. Bodies are dispatched by comparisons over a compile-time list (with_type), in one translation unit: function pointers would make ptxas spill
 // and ignore setmaxnreg.
 #pragma once
 #include "device/control.hpp"
@@ -35,6 +35,7 @@ __device__ __forceinline__ void with_type_of(task_list<Tasks...> list, u32 type,
 template <u32 Size, class... Tasks, class Run>
 __device__ __forceinline__ void with_type(task_list<Tasks...> list, u32 type, const Run& run)
 {
+    static_assert(sizeof...(Tasks) != 0);
     with_type_of<Size, 0, sizeof...(Tasks)>(list, type, run); // the type table and the list are made from the same pack: the number is in range
 }
 
@@ -51,6 +52,7 @@ __device__ __forceinline__ Task task_in(const u32* words) { return *reinterpret_
 template <class Task>
 __device__ __forceinline__ Task task_of(const struct_head& head, const u32* words)
 {
+    // Not byte by byte: nvcc would make the struct of bytes.
     if constexpr (sizeof(Task) <= sizeof(struct_head) && alignof(Task) <= alignof(struct_head)) return *reinterpret_cast<const Task*>(&head);
     else return task_in<Task>(words);
 }

@@ -97,7 +97,7 @@ public:
 
     std::size_t near_bytes_max() const override
     {
-        // 1 KiB a block is the system's. Of static shared memory the megakernel has 4.5 KiB (the structs of a mailbox), and what the bodies' collectives take.
+        // 1 KiB a block is the system's. Of static shared memory the megakernel has 4.7 KiB (the structs and flight records of a mailbox), and what the bodies' collectives take.
         cudaFuncAttributes kernel{};
         check(cudaFuncGetAttributes(&kernel, megakernel_), "cudaFuncGetAttributes");
         return properties_.sharedMemPerMultiprocessor / per_sm_ - 1024 - std::max<std::size_t>(2048, (kernel.sharedSizeBytes + 1023) / 1024 * 1024);
