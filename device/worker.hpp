@@ -145,7 +145,6 @@ public:
     SLIPSTREAM_BOTH mail wait(team_type& team) { return wait(team, [](u32, u32) {}); }
 
     /// Reads the mails that have come since, a lane each, and plans anew. True if there are any.
-    SLIPSTREAM_BOTH bool read_more(team_type& team) { return read_more(team, [](u32, u32) {}); }
     template <class Came>
     SLIPSTREAM_BOTH bool read_more(team_type& team, Came came)
     {

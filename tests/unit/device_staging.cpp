@@ -66,6 +66,19 @@ struct staging_test : scheduler_test {
         answer(worker, letter);
         settle();
     }
+    /// A task of tickets on two workers: 1 draws them all and answers, 0 has not finished its last block. Returns the mail of 0.
+    mail draw_all(u32 slot, u32 blocks)
+    {
+        put(slot, blocks);
+        settle();
+        stop(device::stop_level::none);
+        const mail tickets = take(0, slot, 0), drawn = take(1, slot, 0);
+        while (ports[1].draw(ports[1].record(drawn), blocks, 1) < blocks) {}
+        answer(1, drawn);
+        settle();
+        let_waits_end(engine);
+        return tickets;
+    }
     bool is(const u32* bits, u32 slot) const { return (bits[slot / 32] >> slot % 32 & 1) != 0; }
     bool staged(u32 slot) const { return is(engine.s.staged, slot); }
     bool tainted(u32 slot) const { return is(engine.s.tainted, slot); }
@@ -502,14 +515,7 @@ TEST_CASE("a staged task of which a block was mailed is mailed to its end though
 {
     staging_test t(2);
     t.type = 1;
-    t.put(9, 5);
-    t.settle();
-    t.stop(device::stop_level::none);
-    const mail tickets = t.take(0, 9, 0), drawn = t.take(1, 9, 0);
-    while (t.ports[1].draw(t.ports[1].record(drawn), 5, 1) < 5) {}
-    t.answer(1, drawn);
-    t.settle(); // worker 0 has not finished its last block
-    let_waits_end(t.engine);
+    const mail tickets = t.draw_all(9, 5);
     t.put(0);
     t.put(7);
     t.put_behind(1, {0}, 2);
@@ -547,14 +553,7 @@ TEST_CASE("so is one of brief blocks, six mails ahead; all that were staged are 
 {
     constexpr u32 last = 5;
     staging_test t(2);
-    t.put(9, 5);
-    t.settle();
-    t.stop(device::stop_level::none);
-    const mail tickets = t.take(0, 9, 0), drawn = t.take(1, 9, 0);
-    while (t.ports[1].draw(t.ports[1].record(drawn), 5, 1) < 5) {}
-    t.answer(1, drawn);
-    t.settle(); // worker 0 has not finished its last block
-    let_waits_end(t.engine);
+    const mail tickets = t.draw_all(9, 5);
     t.put(0, 2);
     for (u32 slot = 1; slot <= last; ++slot) t.put_behind(slot, {slot - 1}, 2);
     t.settle(); // a block of each to each worker, but for the last one: worker 0 has six mails with that of 9
