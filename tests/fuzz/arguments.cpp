@@ -50,7 +50,8 @@ void arguments(std::string_view input)
             claim(s.workload != nullptr || (!s.kineto.empty() && !s.et.empty()), "a subject is a workload or two files");
             if (s.workload == nullptr) return;
             const workloads::parameter_reader reader("fuzz", s.workload->defaults, s.values);
-            for (const auto& [name, value] : s.values) {
+            for (const auto& parameter : s.values) {
+                const std::string& name = parameter.first; // clang before 16 lets no lambda use a structured binding
                 refused_or_parsed([&] { claim(reader.whole(name, 3, 1000) - 3 <= 997, "a whole number lies in its bounds"); });
                 refused_or_parsed([&] {
                     const double number = reader.number(name, -2.5, 1e6);
