@@ -26,7 +26,7 @@
 //   access table (admission: in the free queue) -> free
 // EDGES   see device/edge.hpp; each operation names its own.
 //
-// Fast-memory budget, by control_state::measure (4 rings, 131 workers, 5 task types): G = W/32 groups; successors 4 W G, pool
+// Fast-memory budget, by host/fast_memory.cpp (4 rings, 131 workers, 5 task types): G = W/32 groups; successors 4 W G, pool
 // books 12 a block of four accesses, what staged tasks wait for 62 W (and 108 W in device memory), the last mails of each worker 5 K, access index 128 W (at most 32 K; half, quarter or none of it where the rest needs the
 // room), admission's batch 11 K and its rows of predecessors 8 W, ring slots in hand 4.6 K, bus counts 88, the rest about 84 W.
 // Accesses: 72 a block, with where the index has them; the others lie in device memory (sizes::pool_near_blocks). What the control block takes of the

@@ -2,6 +2,7 @@
 #include "host/runtime_core.hpp"
 #include "device/control.hpp"
 #include "host/bus_count.hpp"
+#include "host/fast_memory.hpp"
 #include "host/nvtx_range.hpp"
 #include <algorithm>
 #include <bit>
@@ -135,28 +136,8 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     constexpr u32 word = device::pool_word_blocks;
     n.pool_blocks = ((n.rings + 1) * blocks_per_message + n.window + word - 1) / word * word;
 
-    // The access index gives way where the rest needs the room; it shall leave some for accesses.
-    constexpr u32 word_bytes = 32 * (sizeof(abi::access_entry) + sizeof(u16)); // the entry, and where the index has it
-    constexpr u32 words_left = 6;
-    constexpr u32 index_buckets_least = 64;
-    n.index_buckets = n.index_buckets_wanted();
-    device::control_offsets offsets = device::control_state<P>::measure(n);
-    while (n.index_buckets != 0 && offsets.near_bytes + words_left * word_bytes > backend_->near_bytes_max()) {
-        n.index_buckets = n.index_buckets > index_buckets_least ? n.index_buckets / 2 : 0;
-        offsets = device::control_state<P>::measure(n);
-    }
-    // Of the pool in fast memory what fits beside the rest: a look at it costs 30 cycles there, 300 in device memory. But all workers are launched with
-    // the control block's fast memory, and what it takes of an SM they lack as L1: beyond a size one and a half blocks a window slot are enough. The driver gives an SM
-    // shared memory by steps, of which the last three are 164, 196 and 228 KiB: a byte more than fits the first of these costs 32 KiB of L1.
-    constexpr u64 near_bytes_usual = 160 << 10, last_steps = 64 << 10;
     const u64 near_bytes_most = backend_->near_bytes_max();
-    const u64 near_bytes_comfortable = near_bytes_most < near_bytes_usual ? near_bytes_most : std::min(near_bytes_usual, near_bytes_most - last_steps);
-    constexpr u32 block_bytes = word_bytes / word;
-    const u64 room = std::min<u64>(near_bytes_most, std::max<u64>(near_bytes_comfortable, offsets.near_bytes + n.window * 3 / 2 * block_bytes));
-    if (offsets.near_bytes + 2 * word_bytes <= room) {
-        n.pool_near_blocks = static_cast<u32>(std::min<u64>(n.pool_blocks / word, (room - offsets.near_bytes) / word_bytes - 1) * word);
-        offsets = device::control_state<P>::measure(n);
-    }
+    const device::control_offsets offsets = share_fast_memory(n, near_bytes_most);
     if (offsets.near_bytes > near_bytes_most)
         throw config_error("window = " + std::to_string(config_.window) + " needs " + std::to_string(offsets.near_bytes)
                            + " B of shared memory, " + std::to_string(near_bytes_most)

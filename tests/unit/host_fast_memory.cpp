@@ -1,0 +1,78 @@
+// Who gets the control block's fast memory: the figures that device/layout.hpp gives, and that the access index is the last to go.
+#include "host/fast_memory.hpp"
+#include "trace_catch.hpp"
+
+using namespace slipstream;
+
+namespace {
+
+constexpr u64 of_an_h200 = 222 << 10;
+
+/// As the runtime asks for it, with messages of 1024 accesses at most.
+device::sizes engine_of(u32 window, u32 rings, u32 types)
+{
+    constexpr u32 blocks_per_message = (1024 + abi::task_members_max + device::pool_block_entries - 1) / device::pool_block_entries;
+    constexpr u32 word = device::pool_word_blocks;
+    device::sizes n{};
+    n.window = n.window_used = window;
+    n.rings = rings;
+    n.ring_slots = 1024;
+    n.workers = 131;
+    n.types = types;
+    n.pool_blocks = ((rings + 1) * blocks_per_message + window + word - 1) / word * word;
+    return n;
+}
+
+u64 needed_with(device::sizes n, u32 index_buckets)
+{
+    n.index_buckets = index_buckets;
+    n.pool_near_blocks = 0;
+    return device::control_state<device::host_platform>::measure(n).near_bytes;
+}
+
+} // namespace
+
+TEST_CASE("the table of the fast-memory budget says what is chosen", "[host]")
+{
+    struct row {
+        u32 window, kib, blocks, near_blocks, index_buckets;
+    };
+    for (const row& r : {row{32, 145, 1336, 1336, 64}, row{64, 157, 1368, 1368, 128}, row{256, 157, 1560, 456, 512}, row{512, 221, 1816, 416, 512},
+                         row{1024, 221, 2328, 40, 64}}) {
+        CAPTURE(r.window);
+        device::sizes n = engine_of(r.window, 4, 5);
+        const u64 bytes = host::share_fast_memory(n, of_an_h200).near_bytes;
+        CHECK((bytes + 512) / 1024 == r.kib);
+        CHECK(n.pool_blocks == r.blocks);
+        CHECK(n.pool_near_blocks == r.near_blocks);
+        CHECK(n.index_buckets == r.index_buckets);
+    }
+}
+
+TEST_CASE("what must be there gets its room, then the smallest access index, then accesses", "[host]")
+{
+    u32 without_index = 0, refused = 0;
+    for (u32 window : {32u, 256u, 512u, 1024u, 2048u})
+        for (u32 rings = 1; rings <= 16; ++rings)
+            for (u32 types : {1u, 5u, 10u, 20u, 100u}) {
+                CAPTURE(window, rings, types);
+                device::sizes n = engine_of(window, rings, types);
+                const u64 bytes = host::share_fast_memory(n, of_an_h200).near_bytes;
+                CHECK((bytes <= of_an_h200) == (needed_with(n, 0) <= of_an_h200));
+                CHECK((n.index_buckets != 0) == (needed_with(n, 64) <= of_an_h200));
+                CHECK(n.pool_near_blocks <= n.pool_blocks);
+                CHECK(n.pool_near_blocks % device::pool_word_blocks == 0);
+                without_index += n.index_buckets == 0;
+                refused += bytes > of_an_h200;
+            }
+    CHECK(without_index > refused); // the grid holds every case
+    CHECK(refused > 0);
+}
+
+TEST_CASE("fast memory without a bound holds everything", "[host]")
+{
+    device::sizes n = engine_of(1024, 4, 5);
+    host::share_fast_memory(n, ~u64{0});
+    CHECK(n.index_buckets == n.index_buckets_wanted());
+    CHECK(n.pool_near_blocks > 0);
+}
