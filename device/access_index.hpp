@@ -9,7 +9,8 @@
 //         raw ranges are live, or raw ranges and accesses of many lengths, or probes_max buckets in a row are full, the index cannot tell and admission compares with
 //         everything. What comes then is only counted, too: a program that the index is no use for pays next to nothing for it.
 // COST    of a lookup: for each cell a hash (ten instructions) and 32 bytes loaded, twice that of a write; for each hit the access itself.
-// OWNERS  admission's crew, while it carries out an order: who clears an access's live bit takes it out, by add and claim where teams meet.
+// OWNERS  admission's crew, while it carries out an order: who clears an access's live bit takes it out, by add and claim where teams meet. One team may clear a place
+//         while another looks for a free one: that one sees the old word or 0, and claims.
 #pragma once
 #include "device/layout.hpp"
 

@@ -9,12 +9,6 @@
 #pragma once
 #include "device/platform.hpp"
 
-// Defined as __device__ __noinline__, for synccheck alone: it wants one barrier instruction for all who meet, and leader and helpers of a crew call sync() in
-// different places (tests/gpu/README.md).
-#ifndef SLIPSTREAM_CREW_BARRIER
-#define SLIPSTREAM_CREW_BARRIER __device__ __forceinline__
-#endif
-
 namespace slipstream::device {
 
 struct cuda_platform {
@@ -279,7 +273,7 @@ struct cuda_platform {
     struct crew {
         __device__ static constexpr u32 teams() { return 4; }
         __device__ static __forceinline__ u32 index() { return (threadIdx.x / 32 + 2) % 4; }
-        SLIPSTREAM_CREW_BARRIER static void sync() { asm volatile("bar.sync 1, %0;" ::"n"(32 * teams()) : "memory"); }
+        __device__ static __forceinline__ void sync() { asm volatile("bar.sync 1, %0;" ::"n"(32 * teams()) : "memory"); }
         __device__ static __forceinline__ void sync_helpers() { asm volatile("bar.sync 2, %0;" ::"n"(32 * (teams() - 1)) : "memory"); }
         __device__ __forceinline__ cuda_platform::team& team() { return lanes_; }
 
