@@ -17,12 +17,9 @@ device::control_offsets choose_index(device::sizes& n, u64 most)
     constexpr u32 words_left = 6;
     constexpr u32 buckets_least = 64;
     n.index_buckets = n.index_buckets_wanted();
-    for (;;) {
-        const device::control_offsets offsets = measure(n);
-        const u32 beside = n.index_buckets > buckets_least ? words_left * word_bytes : 0;
-        if (n.index_buckets == 0 || offsets.near_bytes + beside <= most) return offsets;
-        n.index_buckets = n.index_buckets > buckets_least ? n.index_buckets / 2 : 0;
-    }
+    while (n.index_buckets > buckets_least && measure(n).near_bytes + words_left * word_bytes > most) n.index_buckets /= 2;
+    if (measure(n).near_bytes > most) n.index_buckets = 0;
+    return measure(n);
 }
 
 } // namespace
