@@ -5,6 +5,7 @@
 #include "host/gpu_requirements.hpp"
 #include <cstring>
 #include <cuda_runtime_api.h>
+#include <new>
 #include <vector>
 
 namespace slipstream::host {
@@ -29,11 +30,33 @@ void check_memory(cudaError_t status, const char* call, std::size_t bytes)
     throw device_error(memory_problem(call, bytes, free, total));
 }
 
+/// Makes a GPU the calling thread's current one for as long as it lives: a caller with several of them keeps its own.
+class current_gpu {
+public:
+    explicit current_gpu(int ordinal) : current_gpu(ordinal, std::nothrow) { check(status_, "cudaSetDevice"); }
+    current_gpu(int ordinal, std::nothrow_t) noexcept : ordinal_(ordinal), before_(ordinal)
+    {
+        if (cudaGetDevice(&before_) != cudaSuccess) before_ = ordinal;
+        status_ = cudaSetDevice(ordinal);
+    }
+    ~current_gpu()
+    {
+        if (before_ != ordinal_) cudaSetDevice(before_);
+    }
+    current_gpu(const current_gpu&) = delete;
+    current_gpu& operator=(const current_gpu&) = delete;
+
+private:
+    int ordinal_;
+    int before_;
+    cudaError_t status_;
+};
+
 class cuda_backend final : public backend {
 public:
     cuda_backend(const config& configuration, const kernel_image& image, int ordinal) : image_(*image.cuda), device_(ordinal)
     {
-        check(cudaSetDevice(ordinal), "cudaSetDevice");
+        const current_gpu here(ordinal);
         check(cudaGetDeviceProperties(&properties_, ordinal), "cudaGetDeviceProperties");
         if (configuration.workers_per_sm < 1 || configuration.workers_per_sm > workers_per_sm_max)
             throw config_error("workers_per_sm = " + std::to_string(configuration.workers_per_sm) + ": must be 1 or 2");
@@ -52,7 +75,7 @@ public:
 
     ~cuda_backend() override
     {
-        cudaSetDevice(device_);
+        const current_gpu here(device_, std::nothrow);
         if (launched_) cudaStreamSynchronize(stream_); // the kernel was told to leave, or the device is lost
         for (void* p : pinned_) cudaFreeHost(p);
         for (void* p : device_memory_) cudaFree(p);
@@ -66,6 +89,7 @@ public:
 
     void* take_pinned(std::size_t bytes) override
     {
+        const current_gpu here(device_);
         void* p = nullptr;
         check_memory(cudaHostAlloc(&p, std::max<std::size_t>(bytes, 16), cudaHostAllocMapped | cudaHostAllocPortable), "cudaHostAlloc", bytes);
         pinned_.push_back(p);
@@ -75,6 +99,7 @@ public:
 
     void* take_device(std::size_t bytes) override
     {
+        const current_gpu here(device_);
         void* p = nullptr;
         check_memory(cudaMalloc(&p, std::max<std::size_t>(bytes, 16)), "cudaMalloc", bytes);
         device_memory_.push_back(p);
@@ -85,12 +110,14 @@ public:
 
     void write(void* to, const void* from, std::size_t bytes) override
     {
+        const current_gpu here(device_);
         check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "cudaMemcpy");
         check(cudaStreamSynchronize(stream_), "cudaMemcpy");
     }
 
     void read(void* to, const void* from, std::size_t bytes) override
     {
+        const current_gpu here(device_);
         check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), "cudaMemcpy");
         check(cudaStreamSynchronize(stream_), "cudaMemcpy");
     }
@@ -98,6 +125,7 @@ public:
     std::size_t near_bytes_max() const override
     {
         // 1 KiB a block is the system's. Of static shared memory the megakernel has 4.7 KiB (the structs and flight records of a mailbox), and what the bodies' collectives take.
+        const current_gpu here(device_);
         cudaFuncAttributes kernel{};
         check(cudaFuncGetAttributes(&kernel, megakernel_), "cudaFuncGetAttributes");
         return properties_.sharedMemPerMultiprocessor / per_sm_ - 1024 - std::max<std::size_t>(2048, (kernel.sharedSizeBytes + 1023) / 1024 * 1024);
@@ -105,6 +133,7 @@ public:
 
     void prepare(std::size_t near_bytes) override
     {
+        const current_gpu here(device_);
         if (image_.shared_bytes > near_bytes_max())
             throw config_error("a task type's blocks need " + std::to_string(image_.shared_bytes) + " B of shared memory on an SM (shared_bytes, times 256 / threads where a type says `threads`), "
                                + std::to_string(near_bytes_max()) + " B are there; lower shared_bytes, raise threads, or lower workers_per_sm");
@@ -124,7 +153,7 @@ public:
     {
         host_arguments copy = arguments;
         void* parameters[] = {&copy};
-        check(cudaSetDevice(device_), "cudaSetDevice");
+        check(cudaSetDevice(device_), "cudaSetDevice"); // of the service thread, which is ours
         check(cudaLaunchCooperativeKernel(megakernel_, dim3(blocks_), dim3(image_.threads), parameters, shared_, stream_),
               "launch of the megakernel");
         launched_ = true;
