@@ -36,9 +36,9 @@ public:
         t.type = type;
         t.blocks = blocks;
         t.bytes_first = static_cast<u32>(bytes_.size() * 8);
-        const u32 words = image_.table[type].words;
-        bytes_.resize(bytes_.size() + (words + 1) / 2);
-        if (words) std::memcpy(reinterpret_cast<char*>(bytes_.data()) + t.bytes_first, task, words * 4);
+        const u32 bytes = image_.table[type].bytes; // need not be a multiple of four
+        bytes_.resize(bytes_.size() + (bytes + 7) / 8);
+        if (bytes) std::memcpy(reinterpret_cast<char*>(bytes_.data()) + t.bytes_first, task, bytes);
         t.access_first = static_cast<u32>(accesses_.size());
         t.access_count = static_cast<u32>(accesses.size());
         accesses_.insert(accesses_.end(), accesses.begin(), accesses.end());

@@ -1,10 +1,9 @@
 // Engines on the host device: names, errors, members and handles of a program.
 #include "trace_catch.hpp"
 
-#include <slipstream/runtime.hpp>
+#include <slipstream/engines.hpp>
 
 #include "host/engines/declared_accesses.hpp"
-#include "host/engines/engine.hpp"
 
 using namespace slipstream;
 using namespace slipstream::engines;
@@ -40,6 +39,16 @@ struct engine_failing {
     template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const { block.fail(code); }
 };
 
+/// Sizes that are no multiple of a word's.
+struct engine_byte {
+    unsigned char value;
+    template <class Block> SLIPSTREAM_BODY void operator()(Block&) const {}
+};
+struct engine_six_bytes {
+    u16 a, b, c;
+    template <class Block> SLIPSTREAM_BODY void operator()(Block&) const {}
+};
+
 kernel_image image()
 {
     return detail::image_of<detail::platforms, engine_step, engine_tile_step, engine_failing, copy_task, fill_task, marker_task>();
@@ -57,6 +66,19 @@ std::string message_of(F&& f)
 }
 
 } // namespace
+
+TEST_CASE("a program copies a struct's own bytes: what lies behind it is not read, and the rest of its words is zero", "[engines]")
+{
+    typed_program<engine_byte, engine_six_bytes> p;
+    const engine_byte bytes[8] = {{1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}};
+    const engine_six_bytes sixes[2] = {{0x0102, 0x0304, 0x0506}, {0xffff, 0xffff, 0xffff}};
+    p.add(bytes[0]);
+    p.add(sixes[0]);
+    REQUIRE(p.argument_words().size() == 2);
+    const u64 byte = 1, six = 0x0506'0304'0102;
+    CHECK(p.argument_words()[0] == byte);
+    CHECK(p.argument_words()[1] == six);
+}
 
 TEST_CASE("unknown engines and devices are refused with what would do", "[engines]")
 {
