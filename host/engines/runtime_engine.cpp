@@ -1,5 +1,6 @@
 // Runs a program's tasks on a runtime: start, clock, end and errors are the same for all of them.
 #include "host/engines/runtime_engine.hpp"
+#include "device/layout.hpp"
 #include "host/engines/run_clock.hpp"
 #include <algorithm>
 
@@ -60,9 +61,14 @@ run_result runtime_engine::run(const program& p)
     return result;
 }
 
-/// Ring slots that hold the whole program: an upper bound.
+/// Ring slots that hold the whole program: an upper bound. Refuses a program that cannot be there as a whole.
 u32 runtime_engine::slots_of(const program& p) const
 {
+    // None of them finishes before all are there: one more would wait for ever.
+    if (p.tasks().size() > device::completion_span)
+        throw config_error("preloaded: " + std::to_string(p.tasks().size()) + " tasks; at most " + std::to_string(device::completion_span)
+                           + " can be submitted before the first one runs (as far as a thread may be ahead of its oldest unfinished task); "
+                             "run them back-to-back (replay --mode back-to-back), or fewer of them");
     u64 slots = 0;
     for (const program_task& t : p.tasks()) {
         const abi::task_type& layout = image_.table[t.type];

@@ -3,7 +3,7 @@ import json
 import os
 
 import cli_harness
-from cli_harness import CliTest, EDGES, TASKS
+from cli_harness import CliTest, EDGES, TASKS, call, kernel
 
 
 class Replay(CliTest):
@@ -92,6 +92,16 @@ class Replay(CliTest):
         self.refused("replay", kineto, "--device", "host", "--mode", "preloaded", "--engine", "serial", names=("serial", "preloaded"))
         self.refused("replay", kineto, "--mode", "soon", names=("--mode soon", "paced"))
         self.refused("replay", "--et", et, "--device", "host", "--mode", "paced", names=("paced", "Kineto"))
+
+    def test_more_tasks_than_can_be_preloaded_are_refused(self):
+        events = []
+        for i in range(65537):
+            events += [call(i, i, i), kernel("k", 10 + i, 0.5, i, i, [1, 1, 1])]
+        kineto = self.write("many.kineto.json", {"schemaVersion": 1, "traceEvents": events})
+        done = self.run_cli("replay", kineto, "--device", "host", "--repeat", 1, "--mode", "preloaded", code=2)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        for name in ("65537 tasks", "65536", "--mode back-to-back"):
+            self.assertIn(name, done.stderr)
 
     def test_the_tables_go_to_stdout_unless_the_json_does(self):
         kineto, et = self.pair()

@@ -1,5 +1,6 @@
 // How tasks arrive: paced ones not before their time, preloaded ones before the clock starts.
-#include "trace_catch.hpp"
+#include "device/layout.hpp"
+#include "tests/stress/in_time.hpp"
 
 #include <slipstream/engines.hpp>
 
@@ -66,6 +67,38 @@ TEST_CASE("preloaded tasks are all in the ring before the kernel comes, however 
     const run_result r = test.run("slipstream", {arrival_mode::preloaded}, small);
     CHECK(r.makespan_us > 0);
     CHECK(*test.y == test.wanted);
+}
+
+TEST_CASE("as many tasks can be preloaded as a thread may be ahead of its oldest unfinished one; more are refused beforehand", "[engines][arrivals]")
+{
+    constexpr u32 most = device::completion_span;
+    tests::in_time(30, [] {
+        arriving test(most);
+        const auto e = make_engine("slipstream", {}, *test.device, test.program.image());
+        e->set_arrivals({arrival_mode::preloaded});
+        e->prepare(test.program);
+        for (u32 run = 0; run < 2; ++run) { // the second one begins at another position
+            test.device->fill(test.y, 0, 4);
+            (void)e->run(test.program);
+            CHECK(*test.y == test.wanted);
+        }
+    });
+    tests::in_time(30, [] {
+        arriving test(most + 1);
+        std::string said = "accepted";
+        try {
+            (void)test.run("slipstream", {arrival_mode::preloaded});
+        } catch (const config_error& e) {
+            said = e.what();
+        }
+        INFO(said);
+        CHECK(said.find(std::to_string(most + 1) + " tasks") != std::string::npos);
+        CHECK(said.find("at most " + std::to_string(most)) != std::string::npos);
+        CHECK(said.find("--mode back-to-back") != std::string::npos);
+        CHECK(*test.y == 0); // none ran
+        (void)test.run("slipstream", {arrival_mode::back_to_back});
+        CHECK(*test.y == test.wanted);
+    });
 }
 
 TEST_CASE("engines refuse arrivals that make no sense for them, by name", "[engines][arrivals]")
