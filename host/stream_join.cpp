@@ -97,17 +97,41 @@ bool stream_join::gated(u32 ring, u64 position)
 
 bool stream_join::signal(stream_port& port, cuda_stream stream, task_handle task)
 {
-    const std::lock_guard lock(mutex_);
-    port_ = &port;
     for (u32 i = 0; i < words; ++i) {
         waiting_signal& s = signals_[i];
-        if (s.busy && !(s.raised && port.passed(i))) continue;
-        const u32 value = s.value + 1;
-        s.busy = false;
-        port.hold(stream, &signal_words_[i], value, i);
-        s = {true, false, task, value};
-        signals_busy_.store(1, std::memory_order_release);
-        return true;
+        bool used = false;
+        u32 value = 0;
+        {
+            const std::lock_guard lock(mutex_);
+            if (s.claimed || (s.busy && !s.raised)) continue;
+            port_ = &port;
+            s.claimed = true;
+            used = s.busy;
+            value = s.value + 1;
+        }
+        // Unlocked: an enqueue waits while the stream's queue is full, perhaps until the service thread raises another word.
+        bool free = false, held = false;
+        const auto settle = [&] {
+            const std::lock_guard lock(mutex_);
+            s.claimed = false;
+            if (free) s.busy = false;
+            if (!held) return;
+            s.busy = true;
+            s.raised = false;
+            s.task = task;
+            s.value = value;
+            signals_busy_.store(1, std::memory_order_release);
+        };
+        try {
+            free = !used || port.passed(i);
+            if (free) port.hold(stream, &signal_words_[i], value, i);
+            held = free;
+        } catch (...) {
+            settle();
+            throw;
+        }
+        settle();
+        if (held) return true;
     }
     return false;
 }
@@ -119,7 +143,7 @@ void stream_join::service(const std::function<bool(task_handle)>& is_retired)
     u32 left = 0;
     for (u32 i = 0; i < words; ++i) {
         waiting_signal& s = signals_[i];
-        if (!s.busy || s.raised) continue;
+        if (s.claimed || !s.busy || s.raised) continue;
         if (!is_retired(s.task)) {
             ++left;
             continue;

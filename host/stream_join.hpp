@@ -8,7 +8,8 @@
 // OWNERS  join word: the holder of its `busy` mark, then the stream's callback (one at a time, under mutex_) -> ingest, system
 //         signal word: the service thread, under mutex_ -> the stream's wait operation
 // STATES  of a join:   free -> busy (after_stream) -> raised and free (callback)
-//         of a signal: free -> busy (signal_stream) -> raised (service: task retired) -> free (the stream has passed its wait)
+//         of a signal: free -> claimed (signal_stream, while the stream takes the wait: no lock is held, service leaves it alone)
+//                      -> busy (the stream has it) -> raised (service: task retired) -> free (the stream has passed its wait)
 // EDGES   R10 (join word, release at system scope) pairs with ingest's A10: what the stream's work wrote is visible to tasks
 //         R11 (signal word, release at system scope): read by the stream's front end, which starts the stream's next work
 #pragma once
@@ -72,6 +73,7 @@ private:
         stream_point point;
     };
     struct waiting_signal {
+        bool claimed = false; ///< by a thread that is in a call of the port about it
         bool busy = false;
         bool raised = false;
         task_handle task;

@@ -5,8 +5,9 @@
 
 namespace slipstream::host {
 
-/// Called by any thread. None of the calls synchronises. Throws config_error for a stream that cannot be joined, device_error
-/// when the device was lost.
+/// Called by any thread; calls with the same `number` by one at a time. None of them synchronises, but an enqueue waits while the
+/// stream's queue is full: no lock is held meanwhile that the service thread takes. Throws config_error for a stream that cannot be
+/// joined, device_error when the device was lost.
 class stream_port {
 public:
     virtual ~stream_port() = default;

@@ -63,6 +63,34 @@ struct played_streams final : host::stream_port {
     std::atomic<bool> lets_pass{true};
 };
 
+/// A stream whose queue has room for one wait: the next is taken when the first has been passed.
+struct short_queue final : host::stream_port {
+    bool done(cuda_stream) override { return true; }
+    void call_when_done(cuda_stream, void (*done_)(void*), void* data) override { done_(data); }
+    void hold(cuda_stream, const abi::word<u32>* word, u32 value, u32 number) override
+    {
+        const u32 before = holds.fetch_add(1);
+        if (before == 0) {
+            first = word;
+            first_number = number;
+            first_value = value;
+        } else if (before == 1) {
+            while (!open()) std::this_thread::sleep_for(100us);
+        } else {
+            if (refuses) throw config_error("refused");
+            later_numbers.push_back(number);
+        }
+    }
+    bool passed(u32 number) override { return drained || (number == first_number && open()); }
+    bool open() const { return std::atomic_ref<u32>(const_cast<u32&>(first->raw)).load(std::memory_order_acquire) == first_value; }
+
+    std::atomic<u32> holds{0};
+    const abi::word<u32>* first = nullptr;
+    u32 first_number = ~0u, first_value = 0;
+    std::vector<u32> later_numbers;
+    bool refuses = false, drained = false;
+};
+
 } // namespace
 
 TEST_CASE("the host device refuses joins with streams in a sentence that says what to do instead", "[api][stream]")
@@ -300,5 +328,44 @@ TEST_CASE("the end of a runtime lets streams go on that wait for tasks it never 
         }
         CHECK(streams.lets_pass); // the words outlived the stream's wait
         passes.join();
+    });
+}
+
+TEST_CASE("while a stream's queue is full the words that would drain it are raised, and its wait's word is nobody else's", "[api][stream]")
+{
+    in_time(10, [] {
+        short_queue queue;
+        host::stream_join::word join_words[host::stream_join::words]{}, signal_words[host::stream_join::words]{};
+        host::stream_join joins(join_words, signal_words);
+        const cuda_stream stream = played_streams::handle(1);
+        const task_handle first{0, 1}, second{0, 2}, third{0, 3};
+        REQUIRE(joins.signal(queue, stream, first));
+        std::thread waits([&] { CHECK(joins.signal(queue, stream, second)); });
+        while (queue.holds != 2) std::this_thread::yield();
+
+        queue.refuses = true;
+        CHECK_THROWS_AS(joins.signal(queue, stream, third), config_error);
+        queue.refuses = false;
+        for (u32 i = 0; i < host::stream_join::words - 2; ++i) CHECK(joins.signal(queue, stream, third)); // also the word of the one refused
+        CHECK_FALSE(joins.signal(queue, stream, third));
+        std::sort(queue.later_numbers.begin(), queue.later_numbers.end());
+        CHECK(std::adjacent_find(queue.later_numbers.begin(), queue.later_numbers.end()) == queue.later_numbers.end());
+        CHECK(std::find(queue.later_numbers.begin(), queue.later_numbers.end(), queue.first_number) == queue.later_numbers.end());
+
+        const auto raised = [&] {
+            u32 count = 0;
+            for (const auto& word : signal_words) count += word.raw != 0;
+            return count;
+        };
+        joins.service([&](task_handle h) { return h == second; });
+        CHECK(raised() == 0); // what the stream has not been given yet is not raised
+        joins.service([&](task_handle h) { return h == first; });
+        CHECK(raised() == 1);
+        waits.join();
+        joins.service([&](task_handle h) { return h == second; });
+        CHECK(raised() == 2);
+        CHECK(joins.signal(queue, stream, third)); // the first one's word is free again
+        CHECK(queue.later_numbers.back() == queue.first_number);
+        queue.drained = true;
     });
 }
