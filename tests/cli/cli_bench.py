@@ -216,10 +216,18 @@ class BadUsage(CliTest):
         self.refused("bench", "chains", names=("chains", "chain", "targets"))
 
     def test_numbers_out_of_bounds_are_refused(self):
-        for flag, value in (("--repeat", 0), ("--width", 0), ("--width", 257), ("--seconds", 0), ("--seconds", "nan"),
+        for flag, value in (("--repeat", 0), ("--seconds", 0), ("--seconds", "nan"),
                             ("--tasks", 10_000_001), ("--window", 8), ("--ring", 2)):
             self.refused("bench", "chain", "--device", "host", flag, value, names=(flag,))
+        for width in (0, 257):
+            self.refused("bench", "fan", "--device", "host", "--width", width, names=("--width",))
         self.refused("bench", "chain", "--tasks", "many", names=("--tasks",))
+
+    def test_a_flag_that_the_benchmark_does_not_take_is_refused(self):
+        for flag, value, taker in (("--width", 3, "fan"), ("--pattern", "tree", "metg"), ("--buffers", 3, "metg"), ("--engines", "slipstream", "metg"),
+                                   ("--engine", "slipstream", "metg")):
+            for name in ("chain", "targets", "metg" if taker == "fan" else "fan"):
+                self.refused("bench", name, *SMALL, flag, value, names=(f"bench {name}", flag, f"'bench {taker}'"))
 
     def test_floors_and_guard_need_a_gpu(self):
         for name in ("floors", "guard"):

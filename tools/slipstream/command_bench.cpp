@@ -29,6 +29,17 @@ const bench::benchmark* find_benchmark(const std::string& name)
     throw usage_error("bench " + name + ": unknown benchmark; use one of: " + known);
 }
 
+// A flag without effect would look as if it had one.
+void refuse_flags_of_others(const options& o)
+{
+    constexpr struct {
+        const char *flag, *benchmark;
+    } takers[] = {{"--width", "fan"}, {"--pattern", "metg"}, {"--buffers", "metg"}, {"--engines", "metg"}};
+    for (const auto& [flag, benchmark] : takers)
+        if (o.benchmark != benchmark && std::find(o.bench_given.begin(), o.bench_given.end(), flag) != o.bench_given.end())
+            throw usage_error("bench " + o.benchmark + ": takes no " + flag + "; leave it out, or use 'bench " + benchmark + "', which does");
+}
+
 bool all_good(const std::vector<bench::figure>& figures)
 {
     return std::all_of(figures.begin(), figures.end(), [](const bench::figure& f) { return f.verified; });
@@ -124,6 +135,7 @@ int run_bench(const options& o)
 {
     const report_target target(o);
     const bench::benchmark* const chosen = find_benchmark(o.benchmark);
+    refuse_flags_of_others(o);
     const auto device = open_named_device(o.device);
     if ((o.benchmark == "floors" || o.benchmark == "guard") && !device->is_cuda())
         throw usage_error("bench " + o.benchmark + ": measures a GPU, and the device is the host; use --device cuda on a machine with one (see "

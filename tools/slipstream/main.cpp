@@ -177,6 +177,7 @@ int parse_and_run(int argc, char** argv)
     if (devices->parsed()) return run_devices(o);
     if (replay->parsed()) return run_replay(o);
     if (compare->parsed()) return run_compare(o);
+    for (const CLI::Option* given : measure->parse_order()) o.bench_given.push_back(given->get_name());
     if (measure->parsed()) return run_bench(o);
     o.start_given = soaking->count("--start-position") != 0;
     if (soaking->parsed()) return run_soak(o);

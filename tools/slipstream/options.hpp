@@ -41,6 +41,7 @@ struct options {
     u32 buffers = 2;                       ///< bench metg: outputs of a point; 0: one for each step
     bool lose_a_task = false;              ///< bench; hidden, for tests
     bool slow_streams = false;             ///< bench guard; hidden, for tests
+    std::vector<std::string> bench_given;  ///< bench: which flags were given, by their first names; hidden ones are not in it
     u64 soak_tasks = 0;                    ///< soak: 0: as many as time allows
     double soak_seconds = 0;               ///< soak: 0: as long as the tasks take
     u32 stream_tasks = 0;                  ///< soak: of a stream; 0: what suits the device
