@@ -1,7 +1,7 @@
 // The soak itself: small sizes, counters that wrap, and that it can fail; on the host device.
 #include "tests/stress/in_time.hpp"
 #include "tests/unit/trace_catch.hpp"
-#include "tools/slipstream/soak/shrink.hpp"
+#include "tools/slipstream/soak/soak.hpp"
 #include "tools/slipstream/soak/soak_run.hpp"
 #include <slipstream/status.hpp>
 
@@ -156,4 +156,47 @@ TEST_CASE("a hidden RAW, WAR or WAW access is noticed, and shrinks to the two ta
             for (u32 attempt = 0; attempt < 20 && !again; ++attempt) again = !run(soak_case::read(s.smallest.text())).empty();
             CHECK(again);
         });
+}
+
+TEST_CASE("a device that is lost while a failure is repeated or made small ends that, and what is known is told", "[soak]")
+{
+    soak_case c;
+    c.tasks = 100;
+    c.threads = 4;
+    const auto until = std::chrono::steady_clock::now() + 60s;
+    u32 runs = 0;
+
+    const soak_failure at_once = examine(c, "cell 7", [&](const soak_case&) -> std::string {
+        if (++runs == 3) throw device_error("no device");
+        return {};
+    }, 20, until);
+    CHECK(runs == 3);
+    CHECK(at_once.drawn.text() == c.text());
+    CHECK(at_once.verdict == "cell 7");
+    CHECK_FALSE(at_once.again);
+    CHECK(at_once.ended == "no device");
+
+    // Fails with half of the tasks too, and takes the device along with fewer.
+    runs = 0;
+    u32 after_loss = 0;
+    bool lost = false;
+    const soak_failure later = examine(c, "cell 7", [&](const soak_case& smaller) -> std::string {
+        ++runs;
+        after_loss += lost;
+        if (smaller.keep >= c.tasks) return smaller.threads == 4 ? "cell 8" : "";
+        if (smaller.keep == 50) return "cell 9";
+        lost = true;
+        throw device_error("lost by " + std::to_string(smaller.keep));
+    }, 2, until);
+    CHECK(after_loss == 0);
+    CHECK(later.again);
+    CHECK(later.shrunk.smallest.keep == 50);
+    CHECK(later.shrunk.smallest.threads == 4);
+    CHECK(later.shrunk.verdict == "cell 9");
+    CHECK(later.shrunk.trials == runs - 1);
+    CHECK(later.ended == "lost by 25");
+
+    const soak_failure nothing = examine(c, "cell 7", [](const soak_case&) { return std::string(); }, 20, until);
+    CHECK_FALSE(nothing.again);
+    CHECK(nothing.ended.empty());
 }

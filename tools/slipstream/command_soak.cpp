@@ -109,6 +109,7 @@ void write(json_writer& w, const options& o, const environment& e, const soak::s
         field(w, "verdict", f.verdict);
         field(w, "case", f.drawn.text());
         field(w, "failed_again", f.again);
+        if (!f.ended.empty()) field(w, "ended_by", f.ended);
         if (f.again) {
             field(w, "smallest_case", f.shrunk.smallest.text());
             field(w, "smallest_verdict", f.shrunk.verdict);
@@ -124,7 +125,9 @@ void write(json_writer& w, const options& o, const environment& e, const soak::s
 void print_failure(std::FILE* to, const soak::soak_failure& f, const std::string& device)
 {
     std::fprintf(to, "\nMISMATCH: %s\n  again: slipstream soak --device %s --case %s\n", f.verdict.c_str(), device.c_str(), f.drawn.text().c_str());
+    if (!f.ended.empty()) std::fprintf(to, "  %s ended with: %s\n", f.again ? "Making it small" : "Repeating it", f.ended.c_str());
     if (!f.again) {
+        if (!f.ended.empty()) return;
         std::fprintf(to, "  It did not fail again on a fresh engine: repeat the whole command.\n");
         return;
     }

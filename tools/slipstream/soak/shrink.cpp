@@ -1,5 +1,6 @@
 #include "tools/slipstream/soak/shrink.hpp"
 #include <algorithm>
+#include <slipstream/status.hpp>
 
 namespace slipstream::soak {
 namespace {
@@ -32,7 +33,7 @@ public:
     }
 
 private:
-    bool late() const { return std::chrono::steady_clock::now() >= until_; }
+    bool late() const { return !best_.ended.empty() || std::chrono::steady_clock::now() >= until_; }
 
     /// Leaves out the end, then the beginning, in halves, quarters, ... of what is left.
     bool cut_tasks()
@@ -56,7 +57,12 @@ private:
         if (smaller.text() == best_.smallest.text()) return false;
         for (u32 attempt = 0; attempt < attempts_ && !late(); ++attempt) {
             ++best_.trials;
-            const std::string verdict = run_(smaller);
+            std::string verdict;
+            try {
+                verdict = run_(smaller);
+            } catch (const device_error& e) {
+                best_.ended = e.what();
+            }
             if (verdict.empty()) continue;
             best_.smallest = smaller;
             best_.verdict = verdict;

@@ -109,6 +109,21 @@ u32 makers(const soak_request& r)
 
 } // namespace
 
+soak_failure examine(const soak_case& failing, const std::string& verdict, const trial& run, u32 attempts, clock::time_point until)
+{
+    soak_failure f{failing, verdict, false, {}, {}};
+    try {
+        for (u32 k = 0; k < 20 && !f.again && clock::now() < until; ++k) f.again = !run(failing).empty();
+    } catch (const device_error& e) { // what is known by now is worth telling
+        f.ended = e.what();
+    }
+    if (f.again) {
+        f.shrunk = shrink(failing, verdict, run, attempts, until);
+        f.ended = f.shrunk.ended;
+    }
+    return f;
+}
+
 soak_result run_soak(const soak_request& request, const std::function<void(const case_record&, bool over)>& told)
 {
     const plan streams(request);
@@ -168,14 +183,9 @@ soak_result run_soak(const soak_request& request, const std::function<void(const
         }
     }
     if (!verdict.empty()) {
-        soak_failure f{failing, verdict, false, {}};
-        if (!lost) {
-            const auto until = clock::now() + std::chrono::milliseconds(static_cast<long>(1000 * request.shrink_seconds));
-            const u32 attempts = request.hide ? 8 : 20; // what is hidden on purpose shows nearly always
-            for (u32 k = 0; k < 20 && !f.again && clock::now() < until; ++k) f.again = !run_fresh(failing).empty();
-            if (f.again) f.shrunk = shrink(failing, verdict, run_fresh, attempts, until);
-        }
-        result.failure = f;
+        const auto until = clock::now() + std::chrono::milliseconds(static_cast<long>(1000 * request.shrink_seconds));
+        const u32 attempts = request.hide ? 8 : 20; // what is hidden on purpose shows nearly always
+        result.failure = lost ? soak_failure{failing, verdict, false, {}, {}} : examine(failing, verdict, run_fresh, attempts, until);
     }
     result.seconds = seconds_since(begin);
     return result;

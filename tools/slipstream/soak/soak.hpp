@@ -37,6 +37,7 @@ struct soak_failure {
     std::string verdict;
     bool again = false;     ///< did it fail again on a fresh engine?
     shrunk_case shrunk;     ///< meaningful if so
+    std::string ended;      ///< the device_error that ended repeating or shrinking; empty: none did
 };
 
 struct soak_result {
@@ -44,6 +45,9 @@ struct soak_result {
     std::optional<soak_failure> failure;
     double seconds = 0;
 };
+
+/// `failing` has failed with `verdict`: does it again, and how small can it be made? See shrink().
+soak_failure examine(const soak_case& failing, const std::string& verdict, const trial& run, u32 attempts, std::chrono::steady_clock::time_point until);
 
 /// Ends with the first failure. told: after every stream, with the case so far; the last call of a case says so.
 soak_result run_soak(const soak_request& request, const std::function<void(const case_record&, bool over)>& told);

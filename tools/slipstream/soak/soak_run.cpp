@@ -223,8 +223,12 @@ std::string soak_engine::run(const soak_stream& stream)
     std::string verdict = stream.fails() ? judge_statuses(stream) : std::string();
     if (stream.fails()) core_->clear_failure();
     std::vector<u64> cells(stream.cells()), results(stream.results());
-    core_->download(cells.data(), reinterpret_cast<void*>(cells_), 8 * cells.size());
-    core_->download(results.data(), reinterpret_cast<void*>(results_), 8 * results.size());
+    try {
+        core_->download(cells.data(), reinterpret_cast<void*>(cells_), 8 * cells.size());
+        core_->download(results.data(), reinterpret_cast<void*>(results_), 8 * results.size());
+    } catch (const task_error& e) { // nothing has failed that was not cleared: memory that counts as failed is a finding
+        return verdict.empty() ? e.what() : verdict;
+    }
     if (verdict.empty()) verdict = stream.compare(cells, results);
     return verdict;
 }
