@@ -188,8 +188,8 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     backend_->write(arguments_.near_saved, near_image, offsets.near_bytes);
     backend_->write(arguments_.far, far_image, offsets.far_bytes);
 
-    pool_ = memory_pool(backend_->take_device(config_.memory_bytes), config_.memory_bytes);
-    staging_ = memory_pool(backend_->take_pinned(config_.staging_bytes), config_.staging_bytes);
+    pool_.free = memory_pool(backend_->take_device(config_.memory_bytes), config_.memory_bytes);
+    staging_.free = memory_pool(backend_->take_pinned(config_.staging_bytes), config_.staging_bytes);
 
     for (u32 r = 0; r < n.rings; ++r) {
         rings_.push_back(std::make_unique<ring>());
@@ -753,7 +753,7 @@ void runtime_core::mark_dead(const std::string& why)
     // What each worker had picked up last: the flight recorder lives in pinned memory and outlasts the context.
     const std::string text = why + describe_workers();
     {
-        const std::lock_guard lock(mutex_);
+        const std::lock_guard lock(why_mutex_);
         why_dead_ = text;
     }
     spdlog::error("slipstream: {}", text); // before anybody is told, who may end the process
@@ -763,7 +763,7 @@ void runtime_core::mark_dead(const std::string& why)
 void runtime_core::throw_if_dead()
 {
     if (!dead_.load(std::memory_order_acquire)) return;
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(why_mutex_);
     throw device_error(why_dead_);
 }
 
@@ -820,33 +820,51 @@ data_handle runtime_core::register_range(const void* data, u64 bytes, u64 rows, 
     return result(index);
 }
 
-void runtime_core::reclaim(bool wait_for_oldest)
+/// Called with mutex_ held. all: not only up to the first that has to wait.
+void runtime_core::reclaim(lending_pool& pool, bool all)
 {
-    // Called with mutex_ held.
-    while (!releases_.empty()) {
-        const pending_release& p = releases_.front();
-        for (u32 attempt = 0; wait_for_oldest && !is_retired(p.after); ++attempt) {
-            if (dead_.load(std::memory_order_acquire)) return;
-            P::pause(attempt);
-        }
-        if (!is_retired(p.after)) return;
-        wait_for_oldest = false;
-        (p.staging ? staging_ : pool_).give(p.memory, p.bytes);
-        releases_.pop_front();
+    if (pool.pending.empty()) return;
+    const auto done = [&](const pending_release& p) { return is_retired(p.after); };
+    while (!pool.pending.empty() && done(pool.pending.front())) {
+        pool.free.give(pool.pending.front().memory, pool.pending.front().bytes);
+        pool.pending.pop_front();
     }
+    if (!all) return;
+    std::erase_if(pool.pending, [&](const pending_release& p) {
+        if (!done(p)) return false;
+        pool.free.give(p.memory, p.bytes);
+        return true;
+    });
+}
+
+/// Null when no piece is as large now; never waits. As a rule memory comes back in the order in which it was given up: the others are
+/// looked through only for who would get nothing without.
+void* runtime_core::take(lending_pool& pool, u64 bytes)
+{
+    reclaim(pool, false);
+    if (void* const memory = pool.free.take(bytes)) return memory;
+    reclaim(pool, true);
+    return pool.free.take(bytes);
 }
 
 void* runtime_core::allocate(u64 bytes)
 {
-    const std::lock_guard lock(mutex_);
-    reclaim(false);
-    for (;;) {
-        if (void* const memory = pool_.take(bytes)) return memory;
-        if (releases_.empty())
-            throw config_error("the memory pool has no " + std::to_string(bytes) + " B left in one piece: raise config::memory_bytes (now "
-                               + std::to_string(config_.memory_bytes) + ")");
-        reclaim(true);
+    const auto refuse = [&](const std::string& text) {
+        throw config_error(text + "raise config::memory_bytes (now " + std::to_string(config_.memory_bytes) + ")");
+    };
+    for (u32 attempt = 0;; ++attempt) {
+        bool more_to_come = false;
+        {
+            const std::lock_guard lock(mutex_);
+            if (void* const memory = take(pool_, bytes)) return memory;
+            more_to_come = !pool_.pending.empty();
+        }
         throw_if_dead();
+        if (!more_to_come) refuse("the memory pool has no " + std::to_string(bytes) + " B left in one piece: ");
+        if (config_.batch)
+            refuse("batch mode: the memory pool has no " + std::to_string(bytes)
+                   + " B in one piece until run_batch(), which brings back what was released: call it first, or ");
+        P::pause(attempt);
     }
 }
 
@@ -865,7 +883,7 @@ void runtime_core::release(void* memory, u64 bytes)
         return; // batch ring full or device lost: the memory comes back with the runtime
     }
     const std::lock_guard lock(mutex_);
-    releases_.push_back({handle, memory, bytes, false});
+    pool_.pending.push_back({.after = handle, .memory = memory, .bytes = bytes});
 }
 
 u32 runtime_core::blocks_for(u64 bytes, u32 workers)
@@ -879,8 +897,7 @@ void* runtime_core::take_staging(u64 bytes)
     for (u32 attempt = 0;; ++attempt) {
         {
             const std::lock_guard lock(mutex_);
-            reclaim(false);
-            if (void* const stage = staging_.take(bytes)) return stage;
+            if (void* const stage = take(staging_, bytes)) return stage;
         }
         throw_if_dead();
         if (config_.batch) throw config_error("batch mode: all staging memory is in use until run_batch(); raise config::staging_bytes");
@@ -902,7 +919,7 @@ task_handle runtime_core::upload(void* to, const void* from, u64 bytes)
         options.blocks = blocks_for(piece, memory_.n.workers);
         (void)submit(image_.types - 3, &task, options, true, handle);
         const std::lock_guard lock(mutex_);
-        releases_.push_back({handle, stage, piece, true});
+        staging_.pending.push_back({.after = handle, .memory = stage, .bytes = piece});
         done += piece;
     } while (done < bytes);
     return handle;
@@ -928,7 +945,7 @@ void runtime_core::download(void* to, const void* from, u64 bytes)
             options.accesses = list_view<declared_access>(whole);
             (void)submit(image_.types - 1, nullptr, options, true, handle);
             const std::lock_guard lock(mutex_);
-            releases_.push_back({handle, stage, piece, true});
+            staging_.pending.push_back({.after = handle, .memory = stage, .bytes = piece});
             throw task_error("this memory holds no result: task " + std::to_string(status.cause.ring) + ":"
                                  + std::to_string(status.cause.position) + ", which it goes back to, failed with code "
                                  + std::to_string(status.code) + "; write it anew or call clear_failure()",
@@ -936,7 +953,7 @@ void runtime_core::download(void* to, const void* from, u64 bytes)
         }
         std::memcpy(static_cast<char*>(to) + done, stage, piece);
         const std::lock_guard lock(mutex_);
-        staging_.give(stage, piece);
+        staging_.free.give(stage, piece);
         done += piece;
     }
 }

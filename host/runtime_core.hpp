@@ -2,7 +2,7 @@
 //
 // OWNERS  ring r's writer and `submitted`: the thread that holds the ring (one per thread, given back when the thread ends)
 //         launch, command word, backend: the service thread alone
-//         memory pools, registration, names: under mutex_ (none of them on the submit path)
+//         memory pools, registration, names: under mutex_ (none of them on the submit path), which nobody holds while waiting
 // STATES  of the kernel: away -> resident (service: something was published and nobody paused) -> away (residency limit, park,
 //         drain). No wake-up is lost: the service thread compares submitted with retired at every turn while the kernel is away.
 #pragma once
@@ -108,7 +108,19 @@ private:
     void throw_if_dead();
     void check_away(const char* call) const;
     void mark_dead(const std::string& why);
-    void reclaim(bool wait_for_oldest);
+    /// Memory that goes back to its pool when a task is retired.
+    struct pending_release {
+        task_handle after;
+        void* memory = nullptr;
+        u64 bytes = 0;
+    };
+    struct lending_pool {
+        memory_pool free;
+        std::deque<pending_release> pending;
+    };
+
+    void* take(lending_pool& pool, u64 bytes);
+    void reclaim(lending_pool& pool, bool all);
     void* take_staging(u64 bytes);
     static u32 blocks_for(u64 bytes, u32 workers);
 
@@ -124,15 +136,8 @@ private:
     failure_book failures_;
 
     std::mutex mutex_;
-    memory_pool pool_;
-    memory_pool staging_;
-    struct pending_release {
-        task_handle after;
-        void* memory;
-        u64 bytes;
-        bool staging;
-    };
-    std::deque<pending_release> releases_;
+    lending_pool pool_;
+    lending_pool staging_;
     std::vector<abi::handle_entry> ranges_;
     std::map<u64, u64> range_index_; ///< plain ranges: address -> index
     std::vector<u32> rects_;
@@ -152,6 +157,7 @@ private:
     std::atomic<bool> away_{true};
     std::atomic<bool> dead_{false};
     std::atomic<u64> launches_{0};
+    std::mutex why_mutex_; ///< of why_dead_ alone: who ends the engine waits for nobody
     std::string why_dead_;
 };
 

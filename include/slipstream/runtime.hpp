@@ -84,7 +84,9 @@ public:
     data_handle register_range(const void* data, u64 bytes);
     data_handle register_tile(const void* data, u64 row_bytes, u64 rows, u64 pitch);
 
-    /// Device memory from the runtime's pool: allocates while the kernel is resident, without a CUDA call. 256-byte aligned.
+    /// Device memory from the runtime's pool: allocates while the kernel is resident, without a CUDA call. 256-byte aligned, holding
+    /// whatever was there. While the pool has no such piece, waits for memory that was released; while paused, until resume().
+    /// config_error: the pool has no such piece and nothing is to come back; in batch mode nothing does before run_batch().
     void* allocate(u64 bytes);
     /// Gives memory back once every task submitted before this call that touches it is done.
     void release(void* memory, u64 bytes);

@@ -132,6 +132,29 @@ TEST_CASE("a body that never ends holds up the runtime's end, and the process's,
     });
 }
 
+TEST_CASE("who waits for memory when the engine is lost is told so, and who asks afterwards, too", "[api][fault]")
+{
+    in_time(20, [] {
+        const log_reader log;
+        gate& g = lasting_gate();
+        auto c = host_config();
+        c.host_workers = 2;
+        c.stall_limit = 200ms;
+        c.memory_bytes = 4096;
+        auto rt = std::make_unique<engine>(c);
+        {
+            buffer<u64> all(*rt, 512);
+            rt->submit(g.task(), {.accesses = writes(all.data(), 4096)});
+        }
+        const std::string text = lost([&] { (void)rt->allocate(4096); });
+        has(text, {"no progress for", "config::stall_limit"});
+        CHECK(lost([&] { (void)rt->wait_all(); }) == text);
+        CHECK(lost([&] { (void)rt->allocate(4096); }) == text);
+        rt.reset();
+        g.open();
+    });
+}
+
 TEST_CASE("an engine that stands still leaves in order and says what waits on what", "[api][fault]")
 {
     in_time(30, [] {

@@ -6,6 +6,23 @@
 using namespace slipstream;
 using namespace slipstream::tests;
 
+namespace {
+
+/// What `call` throws as config_error; "" when it throws nothing.
+template <class Call> std::string refused(Call call)
+{
+    try {
+        call();
+    } catch (const config_error& e) {
+        return e.what();
+    }
+    return {};
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+} // namespace
+
 TEST_CASE("upload and download of more than the staging memory give the same bytes back", "[api][memory]")
 {
     in_time(30, [] {
@@ -83,6 +100,67 @@ TEST_CASE("memory of a buffer comes back only when its last task is done", "[api
             }
         }
         CHECK_THROWS_AS(rt.allocate(8192), config_error);
+    });
+}
+
+TEST_CASE("staging memory comes back though a buffer that was given up before waits for a slow task", "[api][memory]")
+{
+    in_time(20, [] {
+        auto c = host_config();
+        c.staging_bytes = 16384;
+        c.host_workers = 4; // one runs the gate, and one may wait with what comes behind it
+        c.residency = 60s;  // a kernel that is to leave starts nothing until the gate has opened
+        engine rt(c);
+        gate g;
+        {
+            buffer<u64> slow(rt, 512);
+            rt.submit(g.task(), {.accesses = writes(slow.data(), 4096)});
+        }
+        std::vector<u64> x(512, 5), y(512);
+        for (u32 i = 0; i < 16; ++i) { // four times the staging memory
+            const auto copied = rt.upload(y.data(), x.data(), 4096);
+            CHECK(rt.wait(copied).ok());
+        }
+        CHECK(y == x);
+        CHECK(g.flag == 0);
+    });
+}
+
+TEST_CASE("memory comes back in the order in which its tasks end", "[api][memory]")
+{
+    in_time(20, [] {
+        auto c = host_config();
+        c.memory_bytes = 8192;
+        c.host_workers = 4; // one runs the gate, and one may wait with what comes behind it
+        c.residency = 60s;  // a kernel that is to leave starts nothing until the gate has opened
+        engine rt(c);
+        gate g;
+        {
+            buffer<u64> quick(rt, 512), slow(rt, 512);
+            rt.submit(g.task(), {.accesses = writes(slow.data(), 4096)});
+        } // slow is given up first
+        buffer<u64> again(rt, 512);
+        CHECK(g.flag == 0);
+        g.open();
+        buffer<u64> other(rt, 512);
+    });
+}
+
+TEST_CASE("batch mode: memory that was given up comes back with run_batch, and a full pool is refused until then", "[api][memory]")
+{
+    in_time(20, [] {
+        auto c = host_config();
+        c.batch = true;
+        c.memory_bytes = 4096;
+        engine rt(c);
+        { buffer<u64> b(rt, 512); }
+        const std::string text = refused([&] { (void)rt.allocate(4096); });
+        INFO(text);
+        CHECK(has(text, "run_batch()"));
+        CHECK(has(text, "memory_bytes"));
+        rt.run_batch();
+        buffer<u64> b(rt, 512);
+        CHECK(has(refused([&] { (void)rt.allocate(256); }), "raise config::memory_bytes")); // nothing is to come
     });
 }
 
