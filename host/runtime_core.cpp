@@ -464,6 +464,7 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
     }
     r.take_note();
     ++r.next;
+    if (options.order == ordering::no_access) r.unordered_end = r.next;
     r.submitted.store(r.next, std::memory_order_release);
     if (r.history.wanted()) r.history.note(P::clock_ns(), r.writer.position());
     return submit_status::submitted;
@@ -824,7 +825,13 @@ data_handle runtime_core::register_range(const void* data, u64 bytes, u64 rows, 
 void runtime_core::reclaim(lending_pool& pool, bool all)
 {
     if (pool.pending.empty()) return;
-    const auto done = [&](const pending_release& p) { return is_retired(p.after); };
+    std::array<u64, device::rings_max> marks{};
+    for (u32 r = 0; r < rings_.size(); ++r) marks[r] = low_water(r);
+    const auto done = [&](const pending_release& p) {
+        for (u32 r = 0; r < rings_.size(); ++r)
+            if (marks[r] < p.low_water[r]) return false;
+        return !p.after || p.after->position < marks[p.after->ring] || is_retired(*p.after);
+    };
     while (!pool.pending.empty() && done(pool.pending.front())) {
         pool.free.give(pool.pending.front().memory, pool.pending.front().bytes);
         pool.pending.pop_front();
@@ -871,19 +878,24 @@ void* runtime_core::allocate(u64 bytes)
 void runtime_core::release(void* memory, u64 bytes)
 {
     if (dead_) return;
-    // A task that writes the range comes after everything submitted before that touches it.
+    pending_release p{.memory = memory, .bytes = bytes};
+    // Another thread's task may have been submitted before and still be taken in behind the one submitted here.
+    for (u32 r = 0; r < rings_.size(); ++r) p.low_water[r] = rings_[r]->submitted.load(std::memory_order_acquire);
+    // A task that writes the range comes after everything of this thread that declared an access to it.
     const declared_access whole = writes(memory, bytes);
     submit_options options;
     options.accesses = list_view<declared_access>(whole);
     options.name = "release";
-    task_handle handle;
     try {
+        task_handle handle;
         (void)submit(image_.types - 1, nullptr, options, true, handle);
+        p.after = handle;
+        p.low_water[handle.ring] = rings_[handle.ring]->unordered_end;
     } catch (const error&) {
-        return; // batch ring full or device lost: the memory comes back with the runtime
+        // No ring for this thread, or no room in it for the batch: then it waits for all that was submitted.
     }
     const std::lock_guard lock(mutex_);
-    pool_.pending.push_back({.after = handle, .memory = memory, .bytes = bytes});
+    pool_.pending.push_back(p);
 }
 
 u32 runtime_core::blocks_for(u64 bytes, u32 workers)

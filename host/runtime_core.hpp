@@ -14,6 +14,7 @@
 #include "host/ring_history.hpp"
 #include "host/ring_writer.hpp"
 #include "host/stream_join.hpp"
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -77,6 +78,7 @@ private:
         std::vector<stream_point> joins; ///< what the next message has to wait for
         std::vector<std::string_view> names;
         std::atomic<bool> named{false}; ///< names has room: of a task that is submitted and unfinished any thread may read it
+        u64 unordered_end = 0; ///< position behind the last task whose accesses order nothing
         ring_history history; ///< for a flight log
         std::atomic<bool> taken{false};
 
@@ -108,9 +110,10 @@ private:
     void throw_if_dead();
     void check_away(const char* call) const;
     void mark_dead(const std::string& why);
-    /// Memory that goes back to its pool when a task is retired.
+    /// Memory that goes back to its pool when tasks are retired.
     struct pending_release {
-        task_handle after;
+        std::optional<task_handle> after{};
+        std::array<u64, device::rings_max> low_water{}; ///< and, ring by ring, all before these positions
         void* memory = nullptr;
         u64 bytes = 0;
     };

@@ -88,7 +88,9 @@ public:
     /// whatever was there. While the pool has no such piece, waits for memory that was released; while paused, until resume().
     /// config_error: the pool has no such piece and nothing is to come back; in batch mode nothing does before run_batch().
     void* allocate(u64 bytes);
-    /// Gives memory back once every task submitted before this call that touches it is done.
+    /// Gives back memory of allocate(), with the same number of bytes. It is handed out anew once every task submitted before this call
+    /// that touches it is done. Of this thread's tasks those are waited for that declare an access to it; with ordering::no_access,
+    /// and of other threads, all that were submitted before. Never throws; takes a place in the ring, and blocks while that is full.
     void release(void* memory, u64 bytes);
     /// Copies host memory to the device, ordered like a task that writes [to, to + bytes). The host memory may be reused at once.
     task_handle upload(void* to, const void* from, u64 bytes);

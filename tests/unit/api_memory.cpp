@@ -146,18 +146,110 @@ TEST_CASE("memory comes back in the order in which its tasks end", "[api][memory
     });
 }
 
+TEST_CASE("memory is not handed out while a task of another thread, submitted earlier, still waits for its turn", "[api][memory]")
+{
+    in_time(20, [] {
+        auto c = host_config();
+        c.memory_bytes = 4096;
+        engine rt(c);
+        auto first = std::make_unique<buffer<u64>>(rt, 512);
+        rt.submit(marker_task{}); // this thread has ring 0
+        std::atomic<u32> stage{0};
+        std::jthread other([&] {
+            // Ring 1 stands still until ring 2 has its first task.
+            rt.submit(marker_task{}, {.after = task_handle{2, 0}, .order = ordering::no_access});
+            rt.submit(step_task{*first});
+            stage = 1;
+            while (stage != 2) std::this_thread::sleep_for(1ms); // the ring stays taken
+        });
+        while (stage != 1) std::this_thread::sleep_for(1ms);
+        first.reset();
+        std::atomic<bool> opened{false};
+        task_handle awaited;
+        std::jthread opens([&] {
+            std::this_thread::sleep_for(200ms);
+            opened = true;
+            awaited = rt.submit(marker_task{}, {.order = ordering::no_access});
+            stage = 2;
+        });
+        buffer<u64> second(rt, 512);
+        CHECK(opened);
+        const std::vector<u64> ones(512, 1);
+        std::vector<u64> y(512);
+        second.upload(ones);
+        opens.join();
+        CHECK(awaited == task_handle{2, 0});
+        CHECK(rt.wait_all());
+        second.download(y);
+        CHECK(y == ones);
+    });
+}
+
+TEST_CASE("memory is not handed out while a task that is ordered by `after` alone still uses it", "[api][memory]")
+{
+    in_time(20, [] {
+        auto c = host_config();
+        c.memory_bytes = 4096;
+        c.host_workers = 2;
+        engine rt(c);
+        gate g;
+        {
+            buffer<u64> b(rt, 512);
+            const auto before = rt.submit(g.task(), {.order = ordering::no_access});
+            rt.submit(step_task{b}, {.after = before, .order = ordering::no_access});
+        }
+        std::atomic<bool> opened{false};
+        std::jthread opens([&] {
+            std::this_thread::sleep_for(200ms);
+            opened = true;
+            g.open();
+        });
+        buffer<u64> again(rt, 512);
+        CHECK(opened);
+    });
+}
+
+TEST_CASE("memory given up by a thread that cannot submit comes back once all that was submitted is done", "[api][memory]")
+{
+    in_time(20, [] {
+        auto c = host_config();
+        c.memory_bytes = 4096;
+        c.rings = 1;
+        engine rt(c);
+        gate g;
+        auto b = std::make_unique<buffer<u64>>(rt, 512);
+        rt.submit(g.task(), {.accesses = writes(b->data(), 4096)});
+        std::thread([&] { b.reset(); }).join(); // the only ring is taken
+        std::atomic<bool> opened{false};
+        std::jthread opens([&] {
+            std::this_thread::sleep_for(100ms);
+            opened = true;
+            g.open();
+        });
+        buffer<u64> again(rt, 512);
+        CHECK(opened);
+    });
+}
+
 TEST_CASE("batch mode: memory that was given up comes back with run_batch, and a full pool is refused until then", "[api][memory]")
 {
     in_time(20, [] {
         auto c = host_config();
         c.batch = true;
         c.memory_bytes = 4096;
+        c.ring_slots = 4;
         engine rt(c);
         { buffer<u64> b(rt, 512); }
         const std::string text = refused([&] { (void)rt.allocate(4096); });
         INFO(text);
         CHECK(has(text, "run_batch()"));
         CHECK(has(text, "memory_bytes"));
+        rt.run_batch();
+        {
+            buffer<u64> b(rt, 512);
+            for (u32 i = 0; i < 4; ++i) rt.submit(marker_task{}, {.order = ordering::no_access});
+        } // and when the ring had no room for it
+        CHECK(has(refused([&] { (void)rt.allocate(4096); }), "run_batch()"));
         rt.run_batch();
         buffer<u64> b(rt, 512);
         CHECK(has(refused([&] { (void)rt.allocate(256); }), "raise config::memory_bytes")); // nothing is to come
