@@ -24,6 +24,7 @@ constexpr auto service_turn = std::chrono::microseconds(50);
 constexpr auto watch_turn = std::chrono::milliseconds(10);
 constexpr auto leave_grace = std::chrono::milliseconds(500); ///< for a kernel that is told to leave where nothing moves
 constexpr u32 flight_samples_each = 8; ///< samples for each entry of a worker's flight log
+constexpr u64 staging_bytes_min = 4096;
 
 u64 next_core_id()
 {
@@ -82,6 +83,8 @@ void check_config(config& c, bool any_size)
     if (c.residency.count() < 1) refuse("residency must be at least 1 ms");
     if (c.stall_report.count() < 0 || c.stall_limit.count() < 0 || c.exit_limit.count() < 0)
         refuse("stall_report, stall_limit and exit_limit must not be negative; 0: never");
+    if (c.staging_bytes < staging_bytes_min)
+        refuse("staging_bytes = " + std::to_string(c.staging_bytes) + ": must be " + std::to_string(staging_bytes_min) + " or more");
 }
 
 /// Bodies that never end go on in there. Reachable, so that nobody takes it for a leak; never destroyed.
@@ -903,7 +906,10 @@ u32 runtime_core::blocks_for(u64 bytes, u32 workers)
     return static_cast<u32>(std::clamp<u64>(bytes / 32768, 1, std::max(1u, workers)));
 }
 
-/// Staging memory; waits until other copies give some back. A piece is a quarter of it at most, so it always comes.
+/// A quarter of the staging memory, if that is not very little. A thread holds no piece while it waits for one: they all come back.
+u64 runtime_core::staging_piece_max() const { return std::max(config_.staging_bytes / 4, staging_bytes_min); }
+
+/// Staging memory; waits until other copies give some back.
 void* runtime_core::take_staging(u64 bytes)
 {
     for (u32 attempt = 0;; ++attempt) {
@@ -917,56 +923,70 @@ void* runtime_core::take_staging(u64 bytes)
     }
 }
 
+/// Staging memory for one copy; given back when this ends and `user` is retired.
+struct runtime_core::staging_piece {
+    staging_piece(runtime_core& c, u64 size) : core(c), bytes(size), memory(core.take_staging(size)) {}
+    ~staging_piece()
+    {
+        const std::lock_guard lock(core.mutex_);
+        if (user) core.staging_.pending.push_back({.after = user, .memory = memory, .bytes = bytes});
+        else core.staging_.free.give(memory, bytes);
+    }
+    staging_piece(const staging_piece&) = delete;
+    staging_piece& operator=(const staging_piece&) = delete;
+
+    runtime_core& core;
+    u64 bytes;
+    void* memory;
+    std::optional<task_handle> user; ///< the last task that was told of it
+};
+
 task_handle runtime_core::upload(void* to, const void* from, u64 bytes)
 {
     task_handle handle{};
-    const u64 piece_max = std::max<u64>(config_.staging_bytes / 4, 4096);
     u64 done = 0;
     do {
-        const u64 piece = std::min(bytes - done, piece_max);
-        void* const stage = take_staging(piece);
-        std::memcpy(stage, static_cast<const char*>(from) + done, piece);
-        const copy_task task{{static_cast<const unsigned char*>(stage), piece}, {static_cast<unsigned char*>(to) + done, piece}};
+        staging_piece stage(*this, std::min(bytes - done, staging_piece_max()));
+        if (stage.bytes != 0) std::memcpy(stage.memory, static_cast<const char*>(from) + done, stage.bytes);
+        const copy_task task{{static_cast<const unsigned char*>(stage.memory), stage.bytes}, {static_cast<unsigned char*>(to) + done, stage.bytes}};
         submit_options options;
-        options.blocks = blocks_for(piece, memory_.n.workers);
+        options.blocks = blocks_for(stage.bytes, memory_.n.workers);
         (void)submit(image_.types - 3, &task, options, true, handle);
-        const std::lock_guard lock(mutex_);
-        staging_.pending.push_back({.after = handle, .memory = stage, .bytes = piece});
-        done += piece;
+        stage.user = handle;
+        done += stage.bytes;
     } while (done < bytes);
     return handle;
 }
 
 void runtime_core::download(void* to, const void* from, u64 bytes)
 {
-    const u64 piece_max = std::max<u64>(config_.staging_bytes / 4, 4096);
+    if (config_.batch)
+        throw config_error("batch mode: download() would wait for what runs only in run_batch(); submit a copy_task into host memory that the device can write "
+                           "(cudaMallocHost) with the batch, or copy by cudaMemcpy behind run_batch()");
     for (u64 done = 0; done < bytes;) {
-        const u64 piece = std::min(bytes - done, piece_max);
-        void* const stage = take_staging(piece);
-        const copy_task task{{static_cast<const unsigned char*>(from) + done, piece}, {static_cast<unsigned char*>(stage), piece}};
+        staging_piece stage(*this, std::min(bytes - done, staging_piece_max()));
+        const copy_task task{{static_cast<const unsigned char*>(from) + done, stage.bytes}, {static_cast<unsigned char*>(stage.memory), stage.bytes}};
         submit_options options;
-        options.blocks = blocks_for(piece, memory_.n.workers);
+        options.blocks = blocks_for(stage.bytes, memory_.n.workers);
         task_handle handle;
         (void)submit(image_.types - 3, &task, options, true, handle);
-        if (config_.batch) throw config_error("download needs a running runtime; in batch mode read after run_batch()");
+        stage.user = handle;
         const task_status status = wait(handle, deadline::max());
         if (!status.ok()) {
             // The copy was cancelled, and its staging memory with it: a pure write that does nothing heals it for the next user.
-            const declared_access whole = writes(stage, piece);
+            const declared_access whole = writes(stage.memory, stage.bytes);
             options = {};
             options.accesses = list_view<declared_access>(whole);
             (void)submit(image_.types - 1, nullptr, options, true, handle);
-            const std::lock_guard lock(mutex_);
-            staging_.pending.push_back({.after = handle, .memory = stage, .bytes = piece});
+            stage.user = handle;
             throw task_error("this memory holds no result: task " + std::to_string(status.cause.ring) + ":"
                                  + std::to_string(status.cause.position) + ", which it goes back to, failed with code "
                                  + std::to_string(status.code) + "; write it anew or call clear_failure()",
                              status);
         }
-        std::memcpy(static_cast<char*>(to) + done, stage, piece);
-        const std::lock_guard lock(mutex_);
-        staging_.free.give(stage, piece);
-        done += piece;
+        std::memcpy(static_cast<char*>(to) + done, stage.memory, stage.bytes);
+        stage.user.reset();
+        done += stage.bytes;
     }
 }
 

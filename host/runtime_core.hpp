@@ -121,10 +121,12 @@ private:
         memory_pool free;
         std::deque<pending_release> pending;
     };
+    struct staging_piece;
 
     void* take(lending_pool& pool, u64 bytes);
     void reclaim(lending_pool& pool, bool all);
     void* take_staging(u64 bytes);
+    u64 staging_piece_max() const;
     static u32 blocks_for(u64 bytes, u32 workers);
 
     config config_;

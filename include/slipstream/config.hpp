@@ -18,7 +18,7 @@ struct config {
     u32 accesses_max = 1024; ///< accesses a task may declare; a task with more becomes a whole-memory task
     u32 handles_max = 65536; ///< registered buffers and tiles over the life of the runtime
     u64 memory_bytes = 64u << 20;  ///< device memory behind buffer<T> and allocate()
-    u64 staging_bytes = 16u << 20; ///< pinned memory behind upload and download
+    u64 staging_bytes = 16u << 20; ///< pinned memory behind upload and download; 4096 or more
     bool staging = true;     ///< tasks may wait on a worker for those before them; off: only to measure what that gains
     bool chaining = true;    ///< and on the worker of one of those; off: likewise
     /// Entries of history each worker keeps, 40 bytes of pinned memory each; 0: only the flight recorder's last one. Window and rings

@@ -93,9 +93,11 @@ public:
     /// and of other threads, all that were submitted before. Never throws; takes a place in the ring, and blocks while that is full.
     void release(void* memory, u64 bytes);
     /// Copies host memory to the device, ordered like a task that writes [to, to + bytes). The host memory may be reused at once.
+    /// Waits while all staging memory is in use; in batch mode, where it comes back with run_batch(), throws config_error instead.
     task_handle upload(void* to, const void* from, u64 bytes);
     /// Copies device memory to the host, ordered like a task that reads it; returns when the data is there.
-    /// Throws task_error when the memory is poisoned: see task_status.
+    /// Throws task_error when the memory is poisoned: see task_status. Refused in batch mode (config_error): submit a copy_task into
+    /// host memory that the device can write, cudaMallocHost's for one, with the batch, or copy by cudaMemcpy behind run_batch().
     void download(void* to, const void* from, u64 bytes);
 
     std::string device_name() const;

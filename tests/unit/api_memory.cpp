@@ -256,6 +256,54 @@ TEST_CASE("batch mode: memory that was given up comes back with run_batch, and a
     });
 }
 
+TEST_CASE("batch mode: download is refused before it takes or submits anything, and what its text names works", "[api][memory]")
+{
+    in_time(20, [] {
+        auto c = host_config();
+        c.batch = true;
+        c.staging_bytes = 16384;
+        engine rt(c);
+        buffer<u64> b(rt, 512);
+        std::vector<u64> x(512, 3), y(512), z(512);
+        b.upload(x);
+        const auto last = rt.submit(step_task{b});
+        for (u32 i = 0; i < 8; ++i) { // twice the staging memory
+            const std::string text = refused([&] { b.download(y); });
+            INFO(text);
+            CHECK(has(text, "copy_task"));
+        }
+        const auto copy = rt.submit(copy_task{{reinterpret_cast<const unsigned char*>(b.data()), 4096}, {reinterpret_cast<unsigned char*>(z.data()), 4096}});
+        CHECK(copy.position == last.position + 1);
+        rt.run_batch();
+        CHECK(z == std::vector<u64>(512, stepped(3, 1)));
+        for (u32 i = 0; i < 4; ++i) b.upload(x); // all of the staging memory
+        rt.run_batch();
+    });
+}
+
+TEST_CASE("an upload that throws gives its staging memory back", "[api][memory]")
+{
+    in_time(20, [] {
+        auto c = host_config();
+        c.staging_bytes = 16384;
+        c.rings = 1;
+        engine rt(c);
+        buffer<u64> b(rt, 512);
+        const std::vector<u64> x(512, 9);
+        std::vector<u64> y(512);
+        b.upload(x);
+        std::thread([&] {
+            for (u32 i = 0; i < 8; ++i) { // twice the staging memory
+                CHECK(has(refused([&] { b.upload(x); }), "config::rings"));
+                CHECK(has(refused([&] { b.download(y); }), "config::rings"));
+            }
+        }).join();
+        b.upload(x);
+        b.download(y);
+        CHECK(y == x);
+    });
+}
+
 TEST_CASE("many threads download at once through little staging memory", "[api][memory]")
 {
     in_time(30, [] {

@@ -325,6 +325,8 @@ TEST_CASE("a configuration that cannot work is refused in a sentence that says w
     has(said([](config& c) { c.accesses_max = 0; }), {"accesses_max"});
     has(said([](config& c) { c.handles_max = 0; }), {"handles_max"});
     has(said([](config& c) { c.residency = 0ms; }), {"residency"});
+    has(said([](config& c) { c.staging_bytes = 4095; }), {"staging_bytes = 4095", "4096"});
+    has(said([](config& c) { c.staging_bytes = 0; }), {"staging_bytes = 0", "4096"});
     has(said([](config& c) { c.host_workers = 2000; }), {"host_workers", "1024"});
     has(said([](config& c) { c.device = "gpu"; }), {"'gpu'", "host"});
     has(said([](config& c) { c.device = "cuda:"; }), {"cuda:N"});
