@@ -862,6 +862,7 @@ void* runtime_core::allocate(u64 bytes)
     const auto refuse = [&](const std::string& text) {
         throw config_error(text + "raise config::memory_bytes (now " + std::to_string(config_.memory_bytes) + ")");
     };
+    if (bytes > config_.memory_bytes) refuse(std::to_string(bytes) + " B are more than the memory pool has: ");
     for (u32 attempt = 0;; ++attempt) {
         bool more_to_come = false;
         {

@@ -177,17 +177,21 @@ kernel_image image_of()
 
 } // namespace detail
 
-/// A contiguous array in device memory, taken from the runtime's pool. Movable, not copyable.
+/// A contiguous array in device memory, taken from the runtime's pool; the destructor releases it. Movable, not copyable: what was moved
+/// from is empty. Not thread-safe by itself. Throws what allocate, upload and download throw, and config_error for sizes that cannot be.
 template <class T>
 class buffer {
     static_assert(std::is_trivially_copyable_v<T> && !std::is_const_v<T>, "a buffer holds bytes for the device: elements are trivially copyable and not const");
 
 public:
     buffer(runtime_base& runtime, u64 count)
-        : runtime_(&runtime), data_(static_cast<T*>(runtime.allocate(count * sizeof(T)))), count_(count)
+        : runtime_(&runtime), data_(static_cast<T*>(runtime.allocate(bytes_of(count)))), count_(count)
     {
     }
-    buffer(buffer&& other) noexcept : runtime_(other.runtime_), data_(std::exchange(other.data_, nullptr)), count_(other.count_) {}
+    buffer(buffer&& other) noexcept
+        : runtime_(other.runtime_), data_(std::exchange(other.data_, nullptr)), count_(std::exchange(other.count_, 0))
+    {
+    }
     buffer& operator=(buffer&& other) noexcept
     {
         std::swap(runtime_, other.runtime_);
@@ -203,11 +207,32 @@ public:
     /// A device address: only bodies may dereference it.
     T* data() const { return data_; }
     u64 size() const { return count_; }
-    task_handle upload(std::span<const T> from) { return runtime_->upload(data_, from.data(), from.size_bytes()); }
-    void download(std::span<T> to) { runtime_->download(to.data(), data_, to.size_bytes()); }
+    /// The first elements, as many as the span has: no more than the buffer (config_error).
+    task_handle upload(std::span<const T> from)
+    {
+        check_room("upload", from.size());
+        return runtime_->upload(data_, from.data(), from.size_bytes());
+    }
+    void download(std::span<T> to)
+    {
+        check_room("download", to.size());
+        runtime_->download(to.data(), data_, to.size_bytes());
+    }
     data_handle handle() { return runtime_->register_range(data_, count_ * sizeof(T)); }
 
 private:
+    static u64 bytes_of(u64 count)
+    {
+        if (count > ~u64{0} / sizeof(T))
+            throw config_error("a buffer of " + std::to_string(count) + " elements of " + std::to_string(sizeof(T)) + " B: no memory is as large");
+        return count * sizeof(T);
+    }
+    void check_room(const char* call, u64 count) const
+    {
+        if (count > count_)
+            throw config_error(std::string(call) + " of " + std::to_string(count) + " elements: the buffer has " + std::to_string(count_));
+    }
+
     runtime_base* runtime_;
     T* data_;
     u64 count_;

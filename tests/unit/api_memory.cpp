@@ -1,5 +1,6 @@
 // Buffers, uploads, downloads, copy, fill, handles and tiles, on the host device.
 #include "api_tasks.hpp"
+#include <limits>
 #include <numeric>
 #include <random>
 
@@ -301,6 +302,41 @@ TEST_CASE("an upload that throws gives its staging memory back", "[api][memory]"
         b.upload(x);
         b.download(y);
         CHECK(y == x);
+    });
+}
+
+TEST_CASE("sizes that cannot be are refused: more than the pool has, more than can be counted, spans longer than the buffer", "[api][memory]")
+{
+    in_time(20, [] {
+        engine rt(host_config());
+        constexpr u64 most = std::numeric_limits<u64>::max();
+        const std::string too_much = refused([&] { (void)rt.allocate((1u << 20) + 1); });
+        INFO(too_much);
+        CHECK(has(too_much, "1048577 B"));
+        CHECK(has(too_much, "config::memory_bytes"));
+        CHECK(has(too_much, "1048576"));
+        CHECK(refused([&] { (void)rt.allocate(most); }) != "");
+        CHECK(refused([&] { buffer<unsigned char> b(rt, most); }) != "");
+        const std::string too_many = refused([&] { buffer<u64> b(rt, most / 8 + 2); }); // 8 B when it wraps
+        INFO(too_many);
+        CHECK(has(too_many, std::to_string(most / 8 + 2) + " elements of 8 B"));
+
+        buffer<u64> a(rt, 64), b(rt, 64); // b behind a
+        const std::vector<u64> zeros(64, 0), more(65, 9);
+        std::vector<u64> y(64), long_y(65);
+        a.upload(zeros);
+        b.upload(zeros);
+        for (const std::string& text : {refused([&] { a.upload(more); }), refused([&] { a.download(long_y); })}) {
+            INFO(text);
+            CHECK(has(text, "65 elements"));
+            CHECK(has(text, "64"));
+        }
+        b.download(y);
+        CHECK(y == zeros);
+        b.download(std::span(y).first(3)); // shorter ones are fine
+        auto moved = std::move(a);
+        CHECK(a.size() == 0);
+        CHECK(refused([&] { a.upload(zeros); }) != "");
     });
 }
 
