@@ -802,23 +802,27 @@ data_handle runtime_core::register_range(const void* data, u64 bytes, u64 rows, 
     auto next = range_index_.lower_bound(mine.end());
     while (next != range_index_.begin()) {
         --next;
-        const u32 index = static_cast<u32>(next->second);
+        const u32 index = next->second;
         if (same(index)) return result(index);
         if (meets(index)) refuse(index);
         if (next->first + ranges_[index].bytes <= mine.begin()) break;
     }
-    for (const u32 index : rects_) {
+    for (const auto& [at, index] : rects_) {
         if (same(index)) return result(index);
         if (meets(index)) refuse(index);
+    }
+    auto& holding = entry.rows == 0 ? range_index_ : rects_;
+    const std::array<u64, 4> shape{address, bytes, entry.rows, entry.pitch};
+    if (const auto known = index_of_.find(shape); known != index_of_.end()) { // of a buffer that was there before
+        holding[address] = known->second;
+        return result(known->second);
     }
     if (ranges_.size() == config_.handles_max)
         throw config_error("all " + std::to_string(config_.handles_max) + " handles are registered: raise config::handles_max");
     const auto index = static_cast<u32>(ranges_.size());
     ranges_.push_back(entry);
-    if (entry.rows == 0)
-        range_index_[address] = index;
-    else
-        rects_.push_back(index);
+    index_of_[shape] = index;
+    holding[address] = index;
     // Plain stores: the first message that names the handle publishes them (R0).
     const_cast<abi::handle_entry*>(memory_.handles)[index] = entry;
     return result(index);
@@ -835,14 +839,20 @@ void runtime_core::reclaim(lending_pool& pool, bool all)
             if (marks[r] < p.low_water[r]) return false;
         return !p.after || p.after->position < marks[p.after->ring] || is_retired(*p.after);
     };
+    const auto give_back = [&](const pending_release& p) {
+        // What is registered of it ends here, where no task uses it any more.
+        const u64 begin = reinterpret_cast<u64>(p.memory), end = begin + p.bytes;
+        for (auto* const holding : {&range_index_, &rects_}) holding->erase(holding->lower_bound(begin), holding->lower_bound(end));
+        pool.free.give(p.memory, p.bytes);
+    };
     while (!pool.pending.empty() && done(pool.pending.front())) {
-        pool.free.give(pool.pending.front().memory, pool.pending.front().bytes);
+        give_back(pool.pending.front());
         pool.pending.pop_front();
     }
     if (!all) return;
     std::erase_if(pool.pending, [&](const pending_release& p) {
         if (!done(p)) return false;
-        pool.free.give(p.memory, p.bytes);
+        give_back(p);
         return true;
     });
 }

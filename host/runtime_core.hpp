@@ -143,9 +143,11 @@ private:
     std::mutex mutex_;
     lending_pool pool_;
     lending_pool staging_;
-    std::vector<abi::handle_entry> ranges_;
-    std::map<u64, u64> range_index_; ///< plain ranges: address -> index
-    std::vector<u32> rects_;
+    std::vector<abi::handle_entry> ranges_; ///< all that were ever registered: the device keeps what an index named first
+    std::map<std::array<u64, 4>, u32> index_of_; ///< address, bytes, rows, pitch -> index, of all of them
+    // Those that hold: neither do they overlap, nor do their addresses come twice.
+    std::map<u64, u32> range_index_; ///< plain ranges: address -> index
+    std::map<u64, u32> rects_;       ///< tiles likewise
 
     // Of the service thread alone.
     progress_watch progress_;

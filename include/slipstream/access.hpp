@@ -12,7 +12,8 @@ namespace slipstream {
 using abi::access_mode;
 
 /// A registered buffer or tile: two handles are either the same memory or disjoint (checked at registration).
-/// Made by runtime::register_range, register_tile and buffer::handle. Plain value; valid as long as its runtime.
+/// Made by runtime::register_range, register_tile and buffer::handle. Plain value; valid as long as its runtime, one of pooled memory until
+/// that is released.
 struct data_handle {
     u32 index = ~0u;
     u64 address = 0;

@@ -16,7 +16,7 @@ struct config {
     u32 sms_left_free = 0;   ///< SMs the kernel's grid does not fill (other kernels may still share the rest)
     u32 host_workers = 0;    ///< worker threads of the host device; 0: number of cores, at least 2, at most 8
     u32 accesses_max = 1024; ///< accesses a task may declare; a task with more becomes a whole-memory task
-    u32 handles_max = 65536; ///< registered buffers and tiles over the life of the runtime
+    u32 handles_max = 65536; ///< different pieces of memory that are registered over the life of the runtime: a handle's index is not used for another piece
     u64 memory_bytes = 64u << 20;  ///< device memory behind buffer<T> and allocate()
     u64 staging_bytes = 16u << 20; ///< pinned memory behind upload and download; 4096 or more
     bool staging = true;     ///< tasks may wait on a worker for those before them; off: only to measure what that gains

@@ -81,6 +81,8 @@ public:
     void run_batch();
 
     /// Declares memory as a unit of dependency. Two registered handles must be equal or disjoint (config_error otherwise).
+    /// A handle of memory from the pool ends when the memory has come back there: whoever gets that memory may register other pieces of it.
+    /// Its index is not used for another piece; the same piece, registered again, has the same index.
     data_handle register_range(const void* data, u64 bytes);
     data_handle register_tile(const void* data, u64 row_bytes, u64 rows, u64 pitch);
 
@@ -218,6 +220,7 @@ public:
         check_room("download", to.size());
         runtime_->download(to.data(), data_, to.size_bytes());
     }
+    /// All of it, registered; ends with the buffer: see register_range.
     data_handle handle() { return runtime_->register_range(data_, count_ * sizeof(T)); }
 
 private:

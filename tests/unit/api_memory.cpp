@@ -422,6 +422,54 @@ TEST_CASE("handles run out with a remedy, not a crash", "[api][handles]")
     }
 }
 
+TEST_CASE("handles of a buffer end with it: whoever gets its memory may register other pieces of it", "[api][handles]")
+{
+    in_time(20, [] {
+        auto c = host_config();
+        c.memory_bytes = 8192;
+        engine rt(c);
+        std::vector<u64> y(512);
+        u32 last = 0;
+        for (u64 round = 0; round < 20; ++round) {
+            CHECK(rt.wait_all()); // all of the pool is there
+            const u64 count = round % 2 ? 512 : 300;
+            buffer<u64> b(rt, count);
+            const auto all = b.handle();
+            CHECK(all.bytes == count * 8);
+            CHECK(b.handle().index == all.index);
+            b.upload(std::vector<u64>(count, round));
+            for (u32 i = 0; i < 5; ++i) rt.submit(step_task{all});
+            buffer<u64> parts(rt, 500);
+            for (u32 i = 0; i < 4; ++i) last = std::max(last, rt.register_tile(parts.data() + i * 4 + round % 2, 16, 8, 128).index);
+            if (round % 5 == 0) {
+                b.download(std::span(y).first(count));
+                CHECK(y[0] == stepped(round, 5));
+                CHECK(y[count - 1] == stepped(round, 5));
+            }
+        }
+        CHECK(last < 10); // ten pieces in all: the same memory in the same shape has the index that it had
+        CHECK(rt.wait_all());
+        buffer<u64> live(rt, 512);
+        (void)live.handle();
+        CHECK(has(refused([&] { (void)rt.register_range(live.data(), 8); }), "equal or disjoint"));
+    });
+}
+
+TEST_CASE("buffers that come and go with their handles use up one handle for each size, however often", "[api][handles]")
+{
+    in_time(20, [] {
+        auto c = host_config();
+        c.handles_max = 3;
+        c.memory_bytes = 4096;
+        engine rt(c);
+        for (u32 i = 0; i < 20; ++i) {
+            buffer<u64> b(rt, i % 2 ? 512 : 100);
+            CHECK(b.handle().index == i % 2);
+            rt.submit(step_task{b.handle()});
+        }
+    });
+}
+
 TEST_CASE("handles and raw ranges over the same memory order against each other", "[api][handles]")
 {
     in_time(20, [] {
