@@ -24,6 +24,7 @@ constexpr auto service_turn = std::chrono::microseconds(50);
 constexpr auto watch_turn = std::chrono::milliseconds(10);
 constexpr auto leave_grace = std::chrono::milliseconds(500); ///< for a kernel that is told to leave where nothing moves
 constexpr u32 flight_samples_each = 8; ///< samples for each entry of a worker's flight log
+constexpr auto longest_limit = std::chrono::hours(24 * 365 * 100); ///< can be counted in nanoseconds, and added to the time of day
 constexpr u64 staging_bytes_min = 4096;
 
 u64 next_core_id()
@@ -83,6 +84,8 @@ void check_config(config& c, bool any_size)
     if (c.residency.count() < 1) refuse("residency must be at least 1 ms");
     if (c.stall_report.count() < 0 || c.stall_limit.count() < 0 || c.exit_limit.count() < 0)
         refuse("stall_report, stall_limit and exit_limit must not be negative; 0: never");
+    for (auto* const limit : {&c.residency, &c.stall_report, &c.stall_limit, &c.exit_limit})
+        *limit = std::min<std::chrono::milliseconds>(*limit, longest_limit);
     if (c.staging_bytes < staging_bytes_min)
         refuse("staging_bytes = " + std::to_string(c.staging_bytes) + ": must be " + std::to_string(staging_bytes_min) + " or more");
 }

@@ -25,7 +25,8 @@ struct config {
     /// have room for eight times as many samples (flight_log.hpp). When on, each run of blocks takes two looks at the clock and stores
     /// its entry across the bus before it is complete. At most 2^24.
     u32 flight_log = 0;
-    /// How long the kernel stays on the GPU at most before it lets other people's synchronising calls pass.
+    /// How long the kernel stays on the GPU at most before it lets other people's synchronising calls pass. Of this and the limits below
+    /// more than 100 years, milliseconds::max() for one, is 100 years.
     std::chrono::milliseconds residency{200};
     /// Watchdog: nothing is taken from a ring, no block is picked up and no task ends for so long, though something is unfinished and the
     /// kernel is neither paused nor waiting for streams only. After stall_report what the rings hold and what each worker runs is logged,

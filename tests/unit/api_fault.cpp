@@ -226,6 +226,36 @@ TEST_CASE("a slow body is reported once and nothing is lost; a paused, an idle a
     });
 }
 
+TEST_CASE("a limit of milliseconds::max() is never reached", "[api][fault]")
+{
+    in_time(20, [] {
+        log_reader log;
+        using limit = std::chrono::milliseconds config::*;
+        for (const limit which : {&config::residency, &config::stall_report, &config::stall_limit, &config::exit_limit}) {
+            auto c = host_config();
+            c.host_workers = 2;
+            c.residency = 10s;
+            c.stall_report = 0ms;
+            c.*which = std::chrono::milliseconds::max();
+            gate g;
+            std::vector<std::atomic<u32>> runs(20);
+            std::jthread opens([&] {
+                std::this_thread::sleep_for(200ms); // the watchdog looks every 10 ms
+                g.open();
+            });
+            {
+                engine rt(c);
+                const auto slow = rt.submit(g.task(), {.order = ordering::no_access});
+                if (which != &config::exit_limit) CHECK(rt.wait(slow).ok());
+                if (which == &config::residency) CHECK(rt.launches() == 1);
+                for (auto& r : runs) rt.submit(count_task{reinterpret_cast<u64>(&r)}, {.after = slow, .order = ordering::no_access});
+            }
+            for (auto& r : runs) CHECK(r == 1);
+            CHECK(log.text() == "");
+        }
+    });
+}
+
 namespace {
 
 std::atomic<bool> frozen{false};
