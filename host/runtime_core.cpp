@@ -900,9 +900,8 @@ void runtime_core::release(void* memory, u64 bytes)
     for (u32 r = 0; r < rings_.size(); ++r) p.low_water[r] = rings_[r]->submitted.load(std::memory_order_acquire);
     // A task that writes the range comes after everything of this thread that declared an access to it.
     const declared_access whole = writes(memory, bytes);
-    submit_options options;
+    submit_options options; // without a name: from the first one on submissions of this ring are written down, and take the longer way
     options.accesses = list_view<declared_access>(whole);
-    options.name = "release";
     try {
         task_handle handle;
         (void)submit(image_.types - 1, nullptr, options, true, handle);
