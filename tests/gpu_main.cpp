@@ -16,5 +16,6 @@ int main(int count, char** arguments)
         std::printf("SKIPPED: no usable GPU (%s)\n", answer == cudaSuccess ? "none found" : cudaGetErrorString(answer));
         return 77;
     }
-    return Catch::Session().run(count, arguments);
+    // Not the number of failed assertions: 77 of them would read as skipped.
+    return Catch::Session().run(count, arguments) == 0 ? 0 : 1;
 }
