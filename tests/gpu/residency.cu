@@ -3,6 +3,7 @@
 #include "gpu_tasks.cuh"
 #include <atomic>
 #include <fstream>
+#include <numeric>
 
 using namespace slipstream;
 using namespace slipstream::tests;
@@ -29,6 +30,8 @@ TEST_CASE("while tasks flow, synchronising calls return within the residency lim
         c.rings = 2;
         gpu_engine rt(c);
         buffer<u32> b(rt, 4096);
+        std::vector<u32> counts(4096, 0);
+        b.upload(counts);
         std::atomic<bool> over{false};
         std::atomic<u64> submitted{0};
         constexpr u32 spin = 100'000; // longest body: a few milliseconds
@@ -53,6 +56,7 @@ TEST_CASE("while tasks flow, synchronising calls return within the residency lim
             CHECK(took <= limit);
         };
         for (u32 round = 0; round < 3; ++round) {
+            const u64 tasks = submitted;
             void* p = nullptr;
             timed("cudaMalloc", [&] { return cudaMalloc(&p, 8 << 20) == cudaSuccess; });
             timed("cudaMemcpy to device", [&] { return cudaMemcpy(p, host.data(), host.size(), cudaMemcpyHostToDevice) == cudaSuccess; });
@@ -63,12 +67,14 @@ TEST_CASE("while tasks flow, synchronising calls return within the residency lim
             });
             timed("cudaDeviceSynchronize", [&] { return cudaDeviceSynchronize() == cudaSuccess; });
             timed("cudaFree", [&] { return cudaFree(p) == cudaSuccess; });
+            // More than ring and window hold: tasks were taken in and ended meanwhile. An idle GPU answers anybody at once.
+            CHECK(submitted - tasks > u64{c.ring_slots} + c.window);
         }
         over = true;
         load.join();
         CHECK(rt.wait_all());
-        std::vector<u32> counts(4096);
         b.download(counts);
+        CHECK(std::accumulate(counts.begin(), counts.end(), u64{0}) == submitted.load());
         CHECK(rt.launches() > 1);
         CHECK(cudaFree(own) == cudaSuccess);
     });
