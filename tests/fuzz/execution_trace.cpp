@@ -8,7 +8,7 @@ void execution_trace(std::string_view input)
 {
     static memory_file file("execution_trace");
     const std::string& path = file.write(input);
-    import_with_claims(path, [&] { return trace::import_execution_trace(path, small_reads()); });
+    import_with_claims(path, [&](const trace::import_limits& limits) { return trace::import_execution_trace(path, limits); });
 }
 
 } // namespace slipstream::fuzz

@@ -41,7 +41,7 @@ void json(std::string_view input)
     trace::import_limits limits;
     limits.read_bytes = 32; // tokens cross the ends of the buffer
     limits.file_bytes_max = 1024;
-    limits.token_bytes_max = 200;
+    limits.token_bytes_max = 400; // longer than keys that are kept whole
     limits.depth_max = 6;
     limits.element_values_max = 24;
     limits.element_bytes_max = 48;

@@ -8,7 +8,7 @@ void kineto(std::string_view input)
 {
     static memory_file file("kineto");
     const std::string& path = file.write(input);
-    import_with_claims(path, [&] { return trace::import_kineto(path, small_reads()); });
+    import_with_claims(path, [&](const trace::import_limits& limits) { return trace::import_kineto(path, limits); });
 }
 
 } // namespace slipstream::fuzz

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <stdexcept>
+#include <string_view>
 #include <tuple>
 
 namespace slipstream::fuzz {
@@ -14,15 +16,19 @@ using trace::byte_access;
 
 constexpr std::size_t tasks_searched_max = 64; // the search is quadratic
 
-void claim_tasks(const trace::recorded_trace& t)
+void claim_tasks(const trace::recorded_trace& t, const trace::import_limits& limits)
 {
-    const trace::import_limits limits;
     claim(!t.tasks.empty() && t.tasks.size() <= limits.tasks_max, "a trace has tasks, and not too many");
     claim(t.spaces.size() <= limits.spaces_max, "storages are bounded");
+    std::set<std::string_view> names;
+    std::uint64_t accesses = 0, edges = 0;
     double submitted_us = -INFINITY;
     for (std::size_t i = 0; i < t.tasks.size(); ++i) {
         const trace::recorded_task& task = t.tasks[i];
         claim(task.name.size() <= limits.name_bytes_max, "names are cut");
+        names.insert(task.name);
+        accesses += task.accesses.size();
+        edges += task.after.size();
         claim(std::isfinite(task.submit_us) && std::isfinite(task.start_us), "times are numbers");
         claim(task.submit_us >= submitted_us, "tasks come in the order of their submission");
         submitted_us = task.submit_us;
@@ -40,6 +46,11 @@ void claim_tasks(const trace::recorded_trace& t)
         for (std::size_t a = 0; a < task.after.size(); ++a)
             claim(task.after[a] < i && (a == 0 || task.after[a - 1] < task.after[a]), "`after` names earlier tasks, ascending");
     }
+    std::uint64_t names_bytes = 0;
+    for (const std::string_view name : names) names_bytes += name.size();
+    claim(names_bytes <= limits.names_bytes_max, "the text of different names is bounded");
+    claim(accesses <= limits.accesses_max, "ranges are bounded");
+    claim(t.dependencies == trace::dependency_source::data || edges <= limits.order_edges_max, "edges of stream order are bounded");
     std::uint64_t dropped = 0;
     for (const auto& reason : t.drop_reasons) dropped += reason.count;
     claim(dropped == t.dropped, "every dropped record has a reason");
@@ -121,9 +132,9 @@ void claim_cells(const trace::recorded_trace& t)
 
 } // namespace
 
-void claim_sound(const trace::recorded_trace& t)
+void claim_sound(const trace::recorded_trace& t, const trace::import_limits& limits)
 {
-    claim_tasks(t);
+    claim_tasks(t, limits);
     claim_hazards(t);
     claim_cells(t);
 }

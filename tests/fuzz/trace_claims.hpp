@@ -8,23 +8,30 @@
 
 namespace slipstream::fuzz {
 
-/// Small reads: inputs are small too, and must still cross the ends of the reader's buffer.
-inline trace::import_limits small_reads()
+/// Bounds that small inputs reach: each has a seed on either side. Reads are small too, and cross the ends of the reader's buffer.
+inline trace::import_limits small_limits()
 {
     trace::import_limits out;
     out.read_bytes = 256;
+    out.tasks_max = 4;
+    out.accesses_max = 8;
+    out.spaces_max = 3;
+    out.order_edges_max = 3;
+    out.name_bytes_max = 24;
+    out.names_bytes_max = 80;
     return out;
 }
 
-/// Order, ranges and numbers of the trace, its hazards against a plain quadratic search, its cells. Throws nothing.
-void claim_sound(const trace::recorded_trace& t);
+/// Bounds, order, ranges and numbers of the trace, its hazards against a plain quadratic search, its cells. Throws nothing.
+void claim_sound(const trace::recorded_trace& t, const trace::import_limits& limits);
 
 /// Runs an import of `path`, with claims about whatever comes out.
 template <class Import>
 void import_with_claims(const std::string& path, Import import)
 {
     try {
-        claim_sound(import());
+        const trace::import_limits limits = small_limits();
+        claim_sound(import(limits), limits);
     } catch (const trace::import_error& e) {
         const std::string message = e.what();
         claim_one_line(message);

@@ -11,7 +11,8 @@ void trace_pair(std::string_view input)
     const std::string& et = et_file.write(at == std::string_view::npos ? "" : input.substr(at + pair_separator.size()));
     const std::string& kineto = kineto_file.write(input.substr(0, at));
     try {
-        claim_sound(trace::import_kineto_with_et(kineto, et, small_reads()));
+        const trace::import_limits limits = small_limits();
+        claim_sound(trace::import_kineto_with_et(kineto, et, limits), limits);
     } catch (const trace::import_error& e) {
         const std::string message = e.what();
         claim_one_line(message);
