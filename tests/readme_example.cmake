@@ -1,5 +1,5 @@
 # Takes the ```cpp block of README.md as a program, so that the README and what compiles cannot drift apart.
-# Sets readme_program to the file, readme_output to the pattern of what the block's comment "// prints ..." promises.
+# Sets readme_program to the file, readme_output to what the block's comment "// prints ..." promises.
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/README.md)
 file(READ ${PROJECT_SOURCE_DIR}/README.md readme)
 string(FIND "${readme}" "```cpp\n" first)
@@ -13,6 +13,6 @@ string(SUBSTRING "${block}" 0 ${last} block)
 if(NOT block MATCHES "// prints ([^\n]+)")
   message(FATAL_ERROR "the example in README.md does not say what it \"// prints ...\"")
 endif()
-string(REGEX REPLACE "([][+.*()^$?|\\\\])" "\\\\\\1" readme_output "${CMAKE_MATCH_1}")
+set(readme_output "${CMAKE_MATCH_1}")
 set(readme_program ${CMAKE_CURRENT_BINARY_DIR}/readme_example.cpp)
 file(CONFIGURE OUTPUT ${readme_program} CONTENT "${block}" @ONLY)
