@@ -528,18 +528,31 @@ TEST_CASE("a tile whose rows are 4 GiB or longer keeps its size", "[api]")
     });
 }
 
-TEST_CASE("names are kept for reports and cost nothing when absent", "[api]")
+TEST_CASE("a name stays with the host: tasks take the same place in the ring with and without one", "[api]") // where it is told: api_fault
 {
     in_time(10, [] {
         engine rt(host_config());
+        const auto payload = [&] {
+            CHECK(rt.wait_all());
+            rt.pause();
+            const u64 bytes = rt.bus_traffic().ring_payload;
+            rt.resume();
+            return bytes;
+        };
         const auto plain = rt.submit(marker_task{});
+        const u64 first = payload();
         const auto named = rt.submit(marker_task{}, {.name = "here I am"});
-        const auto again = rt.submit(step_task{});
-        CHECK(rt.wait_all());
+        const u64 second = payload();
+        const auto again = rt.submit(marker_task{});
+        const u64 third = payload();
+        CHECK(first > 0);
+        CHECK(second == 2 * first);
+        CHECK(third == 3 * first);
         CHECK(rt.query(plain).ok());
         CHECK(rt.query(named).ok());
         CHECK(rt.query(again).ok());
         CHECK(named.position == plain.position + 1);
+        CHECK(again.position == named.position + 1);
     });
 }
 

@@ -6,6 +6,7 @@
 #include "tools/slipstream/compare/bounds.hpp"
 #include "tools/slipstream/compare/solo_run.hpp"
 #include "tools/slipstream/workload_choice.hpp"
+#include <algorithm>
 
 using namespace slipstream;
 using namespace slipstream::cli;
@@ -113,6 +114,16 @@ TEST_CASE("tasks are timed alone, the long ones longer than the short ones", "[c
         CHECK(t.work_us >= work->program().tasks()[i].blocks * 8.0);
         CHECK(t.work_us <= t.span_us * 2 * 1.001); // two workers
     }
+    // By the median: one body that loses its core says nothing of its blocks.
+    const auto median_work = [&](u32 blocks) {
+        std::vector<double> found;
+        for (std::size_t i = 0; i < solo.tasks.size(); ++i)
+            if (work->program().tasks()[i].blocks == blocks) found.push_back(solo.tasks[i].work_us);
+        REQUIRE(found.size() >= 5);
+        std::nth_element(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(found.size() / 2), found.end());
+        return found[found.size() / 2];
+    };
+    CHECK(median_work(4) > median_work(1));
 }
 
 TEST_CASE("a program with more tasks than a flight log holds is timed in stretches", "[compare]")
