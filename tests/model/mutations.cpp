@@ -670,7 +670,7 @@ struct arguments {
 constexpr const char* usage
     = "model_tests mutations [--jobs N] [--seconds S] [--survivor-seconds S] [--only TEXT] [--accepted FILE] [--order REPORT] [--report FILE] [--head LINE]...\n"
       "  For every edge of device/edge.hpp and every mutation that applies to it: finds a model test that turns red. Exit code 1 if a\n"
-      "  mutant survives that is not in --accepted (default tests/model/survivors.txt), or one dies that is.\n"
+      "  mutant survives that is not in --accepted (default tests/model/survivors.txt), or one dies that is, or none was hunted.\n"
       "  --jobs N         processes at a time; default: as many as cores\n"
       "  --seconds S      time limit of one mutant (1200)\n"
       "  --survivor-seconds S   an accepted survivor needs to survive the quickest searches of so much time only (30)\n"
@@ -832,7 +832,19 @@ int run_mutations(int count, const char* const* given, catch_runner run_catch)
                             static_cast<unsigned long long>(m.executions), m.searches, m.seconds);
             std::fflush(stdout);
         });
-    if (!a.only.empty()) return 0;
+    if (!a.only.empty()) {
+        std::vector<mutant> asked;
+        survivors listed;
+        for (const mutant* m : hunted) {
+            asked.push_back(*m);
+            if (const auto entry = accepted.find(m->name()); entry != accepted.end()) listed.insert(*entry);
+        }
+        if (hunted.empty()) problems.push_back("no mutant that can be hunted has a name with `" + a.only + "`");
+        const auto found = judge(asked, {}, listed);
+        problems.insert(problems.end(), found.begin(), found.end());
+        for (const std::string& p : problems) std::printf("- %s\n", p.c_str());
+        return problems.empty() ? 0 : 1;
+    }
 
     for (const mutant& m : planted)
         if (m.verdict != verdict::killed) problems.push_back("canary: the planted bug `" + m.name() + "` was not found");
