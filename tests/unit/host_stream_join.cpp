@@ -340,7 +340,8 @@ TEST_CASE("while a stream's queue is full the words that would drain it are rais
         const cuda_stream stream = played_streams::handle(1);
         const task_handle first{0, 1}, second{0, 2}, third{0, 3};
         REQUIRE(joins.signal(queue, stream, first));
-        std::thread waits([&] { CHECK(joins.signal(queue, stream, second)); });
+        bool taken = false;
+        std::thread waits([&] { taken = joins.signal(queue, stream, second); });
         while (queue.holds != 2) std::this_thread::yield();
 
         queue.refuses = true;
@@ -362,6 +363,7 @@ TEST_CASE("while a stream's queue is full the words that would drain it are rais
         joins.service([&](task_handle h) { return h == first; });
         CHECK(raised() == 1);
         waits.join();
+        CHECK(taken);
         joins.service([&](task_handle h) { return h == second; });
         CHECK(raised() == 2);
         CHECK(joins.signal(queue, stream, third)); // the first one's word is free again
