@@ -17,6 +17,7 @@
 #pragma once
 #include "device/access_index.hpp"
 #include "device/entry_resolver.hpp"
+#include "device/handle_book.hpp"
 
 namespace slipstream::device {
 
@@ -28,7 +29,7 @@ public:
     static constexpr u32 team_blocks = 32 / pool_block_entries;
 
     SLIPSTREAM_BOTH access_batch(const engine_memory<P>& memory, const control_state<P>& state)
-        : m_(memory), s_(state), index_(memory, state), resolver_(memory, state)
+        : m_(memory), s_(state), index_(memory, state), book_(memory, state), resolver_(memory, state)
     {
     }
 
@@ -111,14 +112,18 @@ public:
     {
         half_ = batch.half;
         live_ = index_.look_around(team); // before the first barrier: nobody changes it till the last
+        const bool whole_tasks = batch.goes_on == 0 && span_of(0) >> 16 == 0;
+        const bool open = book_.open(), worn = book_.worn();
         access_lanes mine;
-        const u32 grid = prepare(team, number, teams, batch, mine, sync);
-        const bool several = batch.tasks > 1; // else nothing of the batch comes before any access
-        if (several) mark_cells(team, grid, mine);
+        const u32 grid = prepare(team, number, teams, batch, open, mine, sync);
+        const bool booked = open && grid == by_begin && whole_tasks;
+        if (!booked) leave_book(team, number, teams, open, worn, grid == by_begin ? batch.tasks : 0, sync);
+        const bool several = batch.tasks > 1 || booked; // else nothing of the batch comes before any access
+        if (several) mark_cells(team, booked ? by_handle : grid, mine);
         if (span_of(0) >> 16 == 0) begin_rows(team, number, teams, batch);
         if (team.leader()) s_.batch_dead[number] = 0;
         sync();
-        look(team, number, batch, several, mine);
+        look(team, number, batch, several, booked, mine);
         sync();
         if (several) clear_cells(team, mine);
         if (mark(scans_due) != 0) {
@@ -126,18 +131,27 @@ public:
             sync();
         }
         if (mark(covered_count) != 0) supersede(team, number, teams);
-        enter(team, number, live_.useful, mine);
+        if (booked && number == 0)
+            team.each32([&](u32 k) {
+                if (k < batch.tasks) book_.set_booked(team, batch_slot(k));
+            });
+        enter(team, number, live_.useful, booked, mine);
     }
 
-    /// By each team, of `blocks` finished tasks in `half`: their accesses are live no more.
-    SLIPSTREAM_BOTH void forget(team_type& team, u32 number, u32 teams, u32 half, u32 blocks)
+    /// By each team, of so many finished `tasks` in `half`: their accesses are live no more, and the book forgets them.
+    SLIPSTREAM_BOTH void forget(team_type& team, u32 number, u32 teams, u32 half, u32 tasks)
     {
         SLIPSTREAM_ONE_COPY
-        for (u32 first = number * team_blocks; first < blocks; first += teams * team_blocks) {
+        for (u32 first = number * team_blocks; first < tasks; first += teams * team_blocks) {
             lane_values block, numbers;
+            const auto task_of = [&](u32 k) { return first + k / pool_block_entries; };
             team.each32([&](u32 k) {
-                const u32 b = first + k / pool_block_entries;
-                block.at(0, k) = b < blocks ? s_.finished_blocks[half * batch_max + b] : no_block;
+                const bool listed = task_of(k) < tasks && !book_.holds_all(finished_slot(half, task_of(k)));
+                block.at(0, k) = listed ? s_.finished_blocks[half * batch_max + task_of(k)] : no_block;
+            });
+            team.sync();
+            team.each32([&](u32 k) {
+                if (k % pool_block_entries == 0 && task_of(k) < tasks) book_.forget(team, finished_slot(half, task_of(k)));
             });
             SLIPSTREAM_ONE_COPY
             while (team.mask32([&](u32 k) { return block.at(0, k) != no_block; }) != 0) {
@@ -159,6 +173,9 @@ private:
     static constexpr u32 block_mask = (1u << task_shift) - 1;
     static constexpr u32 no_access = ~0u;
     static constexpr u32 every_byte = index_grids; ///< a grid of one cell
+    static constexpr u32 some_raw = 1u << 31;
+    static constexpr u32 by_begin = ~0u;  ///< in place of a grid: handles are the same memory or disjoint, where they begin is enough;
+    static constexpr u32 by_handle = ~1u; ///< and a cell for each handle, of which it alone is
 
     /// Words of batch_marks.
     enum mark_word : u32 {
@@ -182,6 +199,9 @@ private:
         lane_values numbers; ///< in the pool, or no_access
         lane_values tasks;   ///< of the batch
         lane_values cells;   ///< two, 16 bits each
+        lane_values handles; ///< where the access is by one
+        typename P::template lane_array<handle_page, 1> pages; ///< of the handles, while the book is open
+        lane_values spilled; ///< the book has no room for it
 
         SLIPSTREAM_BOTH bool there(u32 k) { return numbers.at(0, k) != no_access; }
     };
@@ -303,15 +323,17 @@ private:
         return static_cast<u32>(abi::conflicts(a, b)) | (mine.writes() && abi::covers(a, b)) << 1 | (old.writes() && abi::covers(b, a)) << 2;
     }
 
-    /// Takes the accesses in. Returns a grid on which each touches two cells at most; by_begin: all of them are by handles.
+    /// Takes the accesses in, with the pages of their handles if the book is open. Returns a grid on which each touches two cells at most; by_begin: all of them
+    /// are by handles.
     template <class Sync>
-    SLIPSTREAM_BOTH u32 prepare(team_type& team, u32 number, u32 teams, const extent& batch, access_lanes& mine, Sync sync) const
+    SLIPSTREAM_BOTH u32 prepare(team_type& team, u32 number, u32 teams, const extent& batch, bool open, access_lanes& mine, Sync sync) const
     {
         lane_values complements; // of grids: their minimum is that of the coarsest
         lane_values tags;        // to be written; 0: none
         const u32 there = team.mask32([&](u32 k) {
             mine.numbers.at(0, k) = no_access;
-            mine.tasks.at(0, k) = mine.cells.at(0, k) = tags.at(0, k) = 0;
+            mine.tasks.at(0, k) = mine.cells.at(0, k) = mine.handles.at(0, k) = mine.spilled.at(0, k) = tags.at(0, k) = 0;
+            mine.pages.at(0, k) = {}; // or the compiler carries along what was there before
             complements.at(0, k) = ~0u;
             const u32 b = number * team_blocks + k / pool_block_entries;
             if (b >= batch.blocks) return false;
@@ -321,16 +343,26 @@ private:
             const pool_tag tag{P::get(s_.pool_tags[block])};
             mine.tasks.at(0, k) = task;
             mine.numbers.at(0, k) = block * pool_block_entries + i;
+            const table_entry entry = s_.pool_entry(block, i);
             if (tag.unresolved() == 0) {
-                mine.entries.at(0, k) = s_.pool_entry(block, i);
-                return (tag.memory() >> i & 1) != 0;
+                mine.entries.at(0, k) = entry;
+                if (!(tag.memory() >> i & 1)) return false;
+                if (open && entry.registered()) {
+                    mine.handles.at(0, k) = P::get(s_.pool_handles[mine.numbers.at(0, k)]);
+                    mine.pages.at(0, k) = book_.page(mine.handles.at(0, k));
+                }
+                return true;
             }
             tags.at(0, k) = 1;
             if (!(tag.unresolved() >> i & 1)) return false;
+            if (open && unresolved_entry::is_handle(entry)) { // its page comes with what it names
+                mine.handles.at(0, k) = unresolved_entry::handle_of(entry);
+                mine.pages.at(0, k) = book_.page(mine.handles.at(0, k));
+            }
             const u32 slot = batch_slot(task);
             const u32 span = span_of(task);
             const u32 member = (b - (span & 0xff) + (span >> 16)) * pool_block_entries + i;
-            mine.entries.at(0, k) = resolver_.resolve(slot, P::get(s_.heads[slot]).slot_and_type >> 16, block, i, member);
+            mine.entries.at(0, k) = resolver_.resolve(entry, slot, P::get(s_.heads[slot]).slot_and_type >> 16, block, i, member);
             return entry_resolver<P>::is_memory(mine.entries.at(0, k));
         });
         const u32 raw = team.mask32([&](u32 k) {
@@ -350,17 +382,15 @@ private:
         if (team.leader()) s_.batch_grids[number] = ~finest | (raw != 0 ? some_raw : 0);
         sync();
         u32 grid = 0;
-        bool by_handle = true;
+        bool all_registered = true;
         SLIPSTREAM_ONE_COPY
         for (u32 t = 0; t < teams; ++t) {
             const u32 of_team = s_.batch_grids[t];
-            by_handle &= (of_team & some_raw) == 0;
+            all_registered &= (of_team & some_raw) == 0;
             grid = (of_team & ~some_raw) > grid ? of_team & ~some_raw : grid;
         }
-        return by_handle ? by_begin : grid;
+        return all_registered ? by_begin : grid;
     }
-    static constexpr u32 some_raw = 1u << 31;
-    static constexpr u32 by_begin = ~0u; ///< handles are the same memory or disjoint: where they begin is enough
 
     /// The first or last cell that an access touches, of a grid so coarse that each touches two at most, neighbours; in few bits, not 0.
     SLIPSTREAM_BOTH static u32 cell_of(const table_entry& e, u32 grid, bool last)
@@ -377,7 +407,8 @@ private:
         team.each32([&](u32 k) {
             if (!mine.there(k)) return;
             const table_entry e = mine.entries.at(0, k);
-            const u32 first = cell_of(e, grid, false), last = cell_of(e, grid, true);
+            const u32 first = grid == by_handle ? mine.handles.at(0, k) + 1 : cell_of(e, grid, false);
+            const u32 last = grid == by_handle ? first : cell_of(e, grid, true);
             const u32 at = mark_cell(team, first, mine.tasks.at(0, k), e.writes());
             mine.cells.at(0, k) = at | (last == first ? at : mark_cell(team, last, mine.tasks.at(0, k), e.writes())) << 16;
         });
@@ -434,9 +465,10 @@ private:
     }
 
     /// Step 2.
-    SLIPSTREAM_BOTH void look(team_type& team, u32 number, const extent& batch, bool several, access_lanes& mine) const
+    SLIPSTREAM_BOTH void look(team_type& team, u32 number, const extent& batch, bool several, bool booked, access_lanes& mine) const
     {
         lane_values waiting;
+        const bool nothing_live = live_.none();
         const u32 unknown = team.mask32([&](u32 k) {
             waiting.at(0, k) = 0;
             if (!mine.there(k)) return false;
@@ -446,16 +478,21 @@ private:
             };
             const table_entry e = mine.entries.at(0, k);
             const u32 task = mine.tasks.at(0, k);
-            u32 before = 0;
-            SLIPSTREAM_UNROLL
-            for (u32 i = 0; several && i < 2; ++i) {
-                const batch_cell cell = s_.batch_cells[mine.cells.at(0, k) >> 16 * i & 0xffff];
-                before |= cell.writers | (e.writes() ? cell.readers : 0);
+            if (booked) {
+                const bool covered = look_up(team, k, mine, wait);
+                if (covered || nothing_live) return false;
+            } else {
+                u32 before = 0;
+                SLIPSTREAM_UNROLL
+                for (u32 i = 0; several && i < 2; ++i) {
+                    const batch_cell cell = s_.batch_cells[mine.cells.at(0, k) >> 16 * i & 0xffff];
+                    before |= cell.writers | (e.writes() ? cell.readers : 0);
+                }
+                // Whoever meets this access and came before a task that covers it meets that task, too.
+                SLIPSTREAM_ONE_COPY
+                for (before &= low_bits(task); before != 0; before &= ~(1u << highest_bit(before)))
+                    if (meet(team, e, mine.numbers.at(0, k), highest_bit(before), wait)) return false;
             }
-            // Whoever meets this access and came before a task that covers it meets that task, too.
-            SLIPSTREAM_ONE_COPY
-            for (before &= low_bits(task); before != 0; before &= ~(1u << highest_bit(before)))
-                if (meet(team, e, mine.numbers.at(0, k), highest_bit(before), wait)) return false;
             return !index_.find(e, live_, [&](const table_entry& old, u32 at) {
                 const u32 owner = pool_tag{P::get(s_.pool_tags[at / pool_block_entries])}.slot();
                 if (owner != batch_slot(task)) wait(owner); // else it has more blocks than a batch
@@ -469,6 +506,99 @@ private:
             if (k % pool_block_entries == 0 && of_block != 0)
                 s_.batch_scans[team.add(mark(scans_due), 1)] = (number * team_blocks + k / pool_block_entries) | of_block << 8;
         });
+    }
+
+    /// By a lane, of an access that is booked: wait(slot) of whom it waits for by the batch and by the book; true if a task of the batch before it writes the
+    /// handle. The last one of the batch that uses the handle enters those that are to be found from now on.
+    template <class Wait>
+    SLIPSTREAM_BOTH bool look_up(team_type& team, u32 k, access_lanes& mine, Wait wait) const
+    {
+        const bool writes = mine.entries.at(0, k).writes();
+        const u32 task = mine.tasks.at(0, k);
+        batch_cell& cell = s_.batch_cells[mine.cells.at(0, k) & 0xffff];
+        const u32 writers = cell.writers, readers = cell.readers;
+        handle_page page = mine.pages.at(0, k);
+        // Of the batch: the last writer before this task, and who reads between the two.
+        const u32 writers_before = writers & low_bits(task);
+        const u32 since = readers & low_bits(task) & (writers_before != 0 ? ~low_bits(highest_bit(writers_before) + 1) : ~0u);
+        const u32 standing = writers_before != 0 ? 0 : book_.standing_readers(page);
+        if (writes && (since | standing) != 0) { // they wait for the writer
+            SLIPSTREAM_ONE_COPY
+            for (u32 bits = since; bits != 0; bits &= bits - 1) wait(batch_slot(lowest_bit(bits)));
+            SLIPSTREAM_UNROLL
+            for (u32 i = 0; i < handle_page::readers_max; ++i)
+                if (standing >> i & 1) wait(book_.slot_of(page.readers[i]));
+        } else if (writers_before != 0) {
+            wait(batch_slot(highest_bit(writers_before)));
+        } else if (book_.stands(page.writer)) {
+            wait(book_.slot_of(page.writer));
+        }
+        const u32 from_here = ~low_bits(task);
+        if (!writes && (writers & from_here) == 0 && popcount(since) + popcount(standing) >= handle_page::readers_max) {
+            mine.spilled.at(0, k) = 1;
+            book_.set_spilled(team, batch_slot(task));
+        }
+        if (((writers | readers) & from_here & ~(1u << task)) != 0 || team.add(cell.entered, 1) != 0) return writers_before != 0;
+        u32 kept = standing, further = readers;
+        if (writers != 0) {
+            const u32 last = highest_bit(writers);
+            page.writer = book_.stamp(batch_slot(last));
+            kept = 0;
+            further &= ~low_bits(last + 1);
+        }
+        SLIPSTREAM_UNROLL
+        for (u32 i = 0; i < handle_page::readers_max; ++i) {
+            if (kept >> i & 1) continue;
+            page.readers[i] = further != 0 ? book_.stamp(batch_slot(lowest_bit(further))) : 0;
+            further &= further - 1;
+        }
+        book_.set_page(mine.handles.at(0, k), page);
+        return writers_before != 0;
+    }
+
+    /// By each team, of a batch that the book does not take in: what the book holds becomes live. Of the batch `by_handle` tasks name handles alone, all or none.
+    template <class Sync>
+    SLIPSTREAM_BOTH void leave_book(team_type& team, u32 number, u32 teams, bool open, bool worn, u32 by_handle, Sync sync)
+    {
+        if (open || worn) {
+            make_live(team, number, teams);
+            if (worn) book_.wipe(team, number, teams);
+            sync();
+            live_ = index_.look_around(team);
+        }
+        if (number == 0 && team.leader()) book_.passed(by_handle);
+    }
+
+    /// By each team: the accesses of booked tasks become live.
+    SLIPSTREAM_BOTH void make_live(team_type& team, u32 number, u32 teams) const
+    {
+        SLIPSTREAM_ONE_COPY
+        for (u32 first = number * team_blocks; first < m_.n.window; first += teams * team_blocks) {
+            lane_values block, numbers;
+            typename P::template lane_array<table_entry, 1> entries;
+            const auto slot_of = [&](u32 k) { return first + k / pool_block_entries; };
+            const u32 any = team.mask32([&](u32 k) {
+                block.at(0, k) = book_.is_booked(slot_of(k)) ? P::get(s_.first_block[slot_of(k)]) : no_block;
+                return block.at(0, k) != no_block;
+            });
+            if (any == 0) continue;
+            SLIPSTREAM_ONE_COPY
+            while (team.mask32([&](u32 k) { return block.at(0, k) != no_block; }) != 0) {
+                const u32 lanes = team.mask32([&](u32 k) {
+                    if (block.at(0, k) == no_block) return false;
+                    const u32 i = k % pool_block_entries;
+                    const u32 at = numbers.at(0, k) = block.at(0, k) * pool_block_entries + i;
+                    const u32 memory = pool_tag{P::get(s_.pool_tags[block.at(0, k)])}.memory();
+                    entries.at(0, k) = s_.pool_entry(block.at(0, k), i);
+                    block.at(0, k) = P::get(s_.pool_next[block.at(0, k)]);
+                    return (memory >> i & 1) != 0 && !(s_.live[at / 32] >> at % 32 & 1); // those that the book had no room for are live
+                });
+                bring_in(team, lanes, entries, numbers, live_.useful);
+            }
+            team.each32([&](u32 k) {
+                if (k % pool_block_entries == 0) book_.take_out(team, slot_of(k));
+            });
+        }
     }
 
     /// The tasks of these lanes wait for somebody. A word for all tasks: four lanes at a time, or the teams would stand in line.
@@ -556,19 +686,25 @@ private:
         }
     }
 
-    /// What no later task of the batch covers becomes live.
-    SLIPSTREAM_BOTH void enter(team_type& team, u32 number, bool in, access_lanes& mine) const
+    /// What no later task of the batch covers becomes live; what is booked, only where the book had no room.
+    SLIPSTREAM_BOTH void enter(team_type& team, u32 number, bool in, bool booked, access_lanes& mine) const
     {
-        const u32 lanes = team.mask32([&](u32 k) { return mine.there(k); }) & ~s_.batch_dead[number];
+        const u32 lanes = team.mask32([&](u32 k) { return mine.there(k) && (!booked || mine.spilled.at(0, k) != 0); }) & ~s_.batch_dead[number];
+        if (lanes != 0) bring_in(team, lanes, mine.entries, mine.numbers, in);
+    }
+    template <class Entries>
+    SLIPSTREAM_BOTH void bring_in(team_type& team, u32 lanes, Entries& entries, lane_values& numbers, bool in) const
+    {
         team.each32([&](u32 k) {
-            if (lanes >> k & 1) team.set_bits(s_.live[mine.numbers.at(0, k) / 32], 1u << mine.numbers.at(0, k) % 32);
+            if (lanes >> k & 1) team.set_bits(s_.live[numbers.at(0, k) / 32], 1u << numbers.at(0, k) % 32);
         });
-        index_.enter_all(team, lanes, mine.entries, mine.numbers, in);
+        index_.enter_all(team, lanes, entries, numbers, in);
     }
 
     const engine_memory<P>& m_;
     const control_state<P>& s_;
     access_index<P> index_;
+    handle_book<P> book_;
     entry_resolver<P> resolver_;
     // Equal on all lanes and teams, of the batch in hand.
     u32 half_ = 0;

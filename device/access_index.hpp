@@ -57,6 +57,9 @@ public:
         u32 handles; ///< and handles
         bool tiles;
         bool useful; ///< can the index tell of anything?
+        bool others; ///< accesses that it does not tell of
+
+        SLIPSTREAM_BOTH bool none() const { return (raw | handles) == 0 && !tiles && !others; }
     };
 
     SLIPSTREAM_BOTH view look_around(team_type& team) const
@@ -65,7 +68,8 @@ public:
         const u32 handles = team.mask32([&](u32 k) { return s_.index_live[index_handles + k] != 0; });
         const bool tiles = s_.index_live[index_tiles] != 0;
         const bool clear = raw == 0 || (!tiles && popcount(raw | handles) <= grids_max);
-        return {raw, handles, tiles, buckets_ != 0 && s_.index_live[index_other] == 0 && clear};
+        const bool others = s_.index_live[index_other] != 0;
+        return {raw, handles, tiles, buckets_ != 0 && !others && clear, others};
     }
 
     /// By a lane: meet(access, number in the pool) for every live access that shares a byte with `e` where one of the two writes.

@@ -262,7 +262,7 @@ private:
         SLIPSTREAM_ONE_COPY
         for (u32 g = team.rank(); g < m_.n.groups(); g += team.size()) {
             P::set(found[g], s_.exposed[g]);
-            s_.exposed[g] = 0;
+            s_.exposed[g] = s_.booked[g] = s_.spilled[g] = 0;
         }
         SLIPSTREAM_ONE_COPY
         for (u32 w = team.rank(); w < words_; w += team.size()) s_.live[w] = 0;

@@ -36,6 +36,7 @@ struct unresolved_entry {
         return table_entry::of(abi::access_entry::range(mode, address, bytes));
     }
     SLIPSTREAM_BOTH static bool is_handle(const table_entry& e) { return (e.head & handle_mark) == handle_mark; }
+    SLIPSTREAM_BOTH static u32 handle_of(const table_entry& e) { return static_cast<u32>(e.head) & abi::handle_index_mask; }
 };
 
 template <class P>
@@ -52,15 +53,13 @@ public:
         return {h.address, h.bytes, index + 1, h.rows ? h.rows : 1, h.rows ? h.pitch : 0};
     }
 
-    /// By a lane: entry i of a pool block, access number `member` of the task in `slot`, of the given type.
-    SLIPSTREAM_BOTH table_entry resolve(u32 slot, u32 type, u32 block, u32 i, u32 member) const
+    /// By a lane: `entry`, which ingest has left as entry i of a pool block, access number `member` of the task in `slot`, of the given type.
+    SLIPSTREAM_BOTH table_entry resolve(table_entry entry, u32 slot, u32 type, u32 block, u32 i, u32 member) const
     {
-        table_entry entry = s_.pool_entry(block, i);
         raw_access a{entry.begin(), entry.end() - entry.begin(), 0, 1, 0};
         if (unresolved_entry::is_handle(entry)) {
-            const u32 word = static_cast<u32>(entry.head);
-            a = of_handle(word & abi::handle_index_mask);
-            const abi::access_entry access = a.entry(abi::mode_of(word));
+            a = of_handle(unresolved_entry::handle_of(entry));
+            const abi::access_entry access = a.entry(abi::mode_of(static_cast<u32>(entry.head)));
             entry = table_entry::of(access, true);
             s_.set_pool_entry(block, i, entry);
             if (entry.is_rect()) P::set(s_.pool_shapes[block * pool_block_entries + i], access.tail);

@@ -461,7 +461,7 @@ private:
             blocks.at(0, k) = block_of(mp, e);
             const raw_access a{address_in(w), w[2], 0, 1, 0};
             entry_resolver<P>::set_member(s_.types[mp.type], m_.records[rp.slot].words, mp.member + k, a);
-            if ((mp.flags & abi::flag_no_access) == 0) put_entry(team, blocks.at(0, k), e, a.entry(abi::mode_of(w[0])), false);
+            if ((mp.flags & abi::flag_no_access) == 0) put_entry(team, blocks.at(0, k), e, a.entry(abi::mode_of(w[0])), 0);
         });
         mp.last_block = team.from_lane(blocks, count - 1);
         mp.entry += count;
@@ -752,7 +752,7 @@ private:
                                      bool two) const
     {
         if (in == entry_is_after) {
-            put_entry(team, block, e, abi::access_entry::after(w[0] & 0xff, w[1] | static_cast<u64>(w[2]) << 32), false);
+            put_entry(team, block, e, abi::access_entry::after(w[0] & 0xff, w[1] | static_cast<u64>(w[2]) << 32), 0);
             return block;
         }
         const bool by_handles = (w[0] & abi::handle_bit) != 0;
@@ -761,7 +761,7 @@ private:
             const raw_access a = by_handles ? resolver_.of_handle(w[i] & abi::handle_index_mask) : two ? access_of_two(w, w + 4) : raw_access{address_in(w), w[2], 0, 1, 0};
             entry_resolver<P>::set_member(type, m_.records[slot].words, member + i, a);
             if (i != 0 && (e + i) % pool_block_entries == 0) block = P::get(s_.pool_next[block]);
-            if (is_ordered) put_entry(team, block, e + i, a.entry(abi::mode_of(w[by_handles ? i : 0])), by_handles);
+            if (is_ordered) put_entry(team, block, e + i, a.entry(abi::mode_of(w[by_handles ? i : 0])), a.handle_plus_one);
         }
         return block;
     }
@@ -795,11 +795,12 @@ private:
         return !(w[1] & abi::handle_bit) ? 1 : !(w[2] & abi::handle_bit) ? 2 : 3;
     }
 
-    /// Stores an entry that is number `e` of its task, and tags its block.
-    SLIPSTREAM_BOTH void put_entry(team_type& team, u32 block, u32 e, const abi::access_entry& entry, bool registered) const
+    /// Stores an entry that is number `e` of its task, by a handle or none (0), and tags its block.
+    SLIPSTREAM_BOTH void put_entry(team_type& team, u32 block, u32 e, const abi::access_entry& entry, u32 handle_plus_one) const
     {
         const u32 at = e % pool_block_entries;
-        s_.set_pool_entry(block, at, table_entry::of(entry, registered));
+        s_.set_pool_entry(block, at, table_entry::of(entry, handle_plus_one != 0));
+        if (handle_plus_one != 0) P::set(s_.pool_handles[block * pool_block_entries + at], handle_plus_one - 1);
         if (entry.kind() == abi::entry_kind::rect) P::set(s_.pool_shapes[block * pool_block_entries + at], entry.tail);
         const u32 bits = entry.is_memory() ? pool_tag::make(0, 1u << at, 0).word
                          : entry.kind() == abi::entry_kind::after ? pool_tag::make(0, 0, 1u << at).word : 0;
@@ -907,16 +908,16 @@ private:
     {
         if (team.leader()) entry_resolver<P>::set_member(s_.types[mp.type], m_.records[slot].words, mp.member, a);
         ++mp.member;
-        store_entry(team, mp, a.entry(mode), a.handle_plus_one != 0);
+        store_entry(team, mp, a.entry(mode), a.handle_plus_one);
     }
 
-    SLIPSTREAM_BOTH void store_entry(team_type& team, message_progress& mp, const abi::access_entry& declared, bool registered)
+    SLIPSTREAM_BOTH void store_entry(team_type& team, message_progress& mp, const abi::access_entry& declared, u32 handle_plus_one)
     {
         const bool ignored = (mp.flags & abi::flag_no_access) != 0 && declared.is_memory();
         const abi::access_entry entry = ignored ? abi::access_entry{0, 0} : declared;
         const u32 at = mp.entry % pool_block_entries;
         if (at == 0 && mp.entry != 0) mp.last_block = P::get(s_.pool_next[mp.last_block]);
-        if (team.leader()) put_entry(team, mp.last_block, at, entry, registered);
+        if (team.leader()) put_entry(team, mp.last_block, at, entry, handle_plus_one);
         ++mp.entry;
         --mp.entries_left;
     }

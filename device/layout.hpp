@@ -5,7 +5,7 @@
 //   pinned (host and device)   rings[rings][ring_slots] of 64 B · host_page · ring_page[rings] · complete bits[rings][2048]
 //                              · recorder[workers] of 16 B · handle table · flight log · stream join words · bus and pick counts
 //   device                     records[window] of 384 B · mailboxes[workers] of 2688 B · done[workers] of 4 B
-//                              · handle cache · stop word · notifier's mirror
+//                              · handle cache · handle pages · stop word · notifier's mirror
 //   fast (shared memory of the control block, spilled to device memory at park)   control_state: queues, window, scheduler
 // OWNERS  (single writer -> readers, scope)
 //   ring slots            submitter -> ingest, system          host_page.command   service -> notifier, system
@@ -280,6 +280,14 @@ struct control_sample {
 };
 static_assert(sizeof(control_sample) == 24);
 
+/// Who uses a handle, by stamps (handle_book.hpp); 0: nobody.
+struct alignas(16) handle_page {
+    static constexpr u32 readers_max = 7;
+    u32 writer;
+    u32 readers[readers_max];
+};
+static_assert(sizeof(handle_page) == 32);
+
 /// All memory that control block, workers and host share; a plain value handed to the kernel.
 template <class P>
 struct engine_memory {
@@ -301,6 +309,7 @@ struct engine_memory {
     mailbox<P>* mailboxes;
     typename P::template word<u32>* done;
     abi::handle_entry* handle_cache; ///< the first control_counter::handles_known of them
+    typename P::template cell<handle_page>* handle_pages; ///< [handles] see handle_book.hpp
     typename P::template word<u32>* stop;
     u32* complete_mirror; ///< [rings][completion_words], the notifier's own copy of the bits
 };
@@ -384,7 +393,7 @@ struct alignas(16) batch_cell {
     u32 key;
     u32 writers;
     u32 readers;
-    u32 unused;
+    u32 entered; ///< accesses that would enter the handle in the book (access_batch.hpp)
 };
 
 /// How far a ring is taken in. Owned by ingest.
@@ -457,7 +466,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
 //   ingest alone     progress .. free_slot_count
 //   nobody, once initialised   types
 //   ingest fills while a slot is filling; the roles behind it read once it is decoded   pool_next .. first_block
-//   admission alone  live, index, exposed, orders, batch; it fills a row of predecessors before it hands the task on
+//   admission alone  live, index, book, exposed, orders, batch; it fills a row of predecessors before it hands the task on
 //   notifier alone   notices, flips, low_water
 //   linker alone     arriving .. targets, but for brief and joins
 //   linker fills before a task is handed over; the scheduler reads   brief, joins, waits_near, waits_far
@@ -509,6 +518,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(pool_near, cell<table_entry>, near, s.pool_near_blocks * pool_block_entries)                                \
     X(pool_far, cell<table_entry>, far, (s.pool_blocks - s.pool_near_blocks) * pool_block_entries)                \
     X(pool_shapes, cell<u64>, far, s.pool_blocks * pool_block_entries) /* of rectangles only */                         \
+    X(pool_handles, cell<u32>, far, s.pool_blocks * pool_block_entries) /* of registered accesses that ingest has resolved: the handle */ \
     X(task_id, cell<u64>, near, s.window)     /* ring << 56 | position */                                               \
     X(heads, cell<task_head>, near, s.window)                                                                           \
     X(first_block, cell<u32>, near, s.window) /* pool block or no_block */                                              \
@@ -517,6 +527,9 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(indexed, u32, near, s.pool_words()) /* a bit an access: live, and in a bucket or spilled */                       \
     X(index_live, u32, near, index_classes) /* live accesses of each class */                                           \
     X(index_at, u16, near, s.pool_near_blocks * pool_block_entries) /* where the index has an access (access_index.hpp) */ \
+    X(epochs, u16, near, s.window)       /* see handle_book, as the next two */                                         \
+    X(booked, u32, near, s.groups())     /* a bit a slot: admission's book knows its accesses */                        \
+    X(spilled, u32, near, s.groups())    /* a bit a slot: of these, those of which it had no room for one */            \
     X(exposed, u32, near, s.groups())    /* a bit a slot: admitted, not finished, not hidden by a whole-memory task */  \
     X(orders, u32, near, 2 * order_words) /* to the crew's other teams, in two halves as the next six: see admission::job */ \
     X(batch_slots, u32, near, 2 * batch_max)  /* window slots of the tasks of admission's batch */                      \
@@ -710,6 +723,8 @@ enum scheduler_counter : u32 {
     poison_active,    ///< a task has failed or was cancelled since the last clear_failure
     cancelled_pending, ///< entries of poison_pending
     handles_known,     ///< entries of the handle table that the device has a copy of (ingest)
+    book_closed_for,   ///< so many tasks by handle, before the handle book is open again; 0: it is (admission)
+    book_worn,         ///< some slot has come to its last epoch (admission)
     control_counters
 };
 static_assert(control_counters <= 16);

@@ -176,6 +176,7 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     resident(m.mailboxes, n.workers);
     resident(m.done, n.workers);
     resident(m.handle_cache, n.handles);
+    resident(m.handle_pages, n.handles);
     resident(m.stop, 1);
     resident(m.complete_mirror, static_cast<u64>(n.rings) * device::completion_words);
 

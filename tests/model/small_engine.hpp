@@ -35,6 +35,7 @@ struct test_task {
     int fails_block = -1;      ///< of a failing task of several blocks: only this one fails
     int reads_blocks_of = -1;  ///< number of a task of several blocks: each block reads what all of its blocks wrote
     bool clears_failure = false;
+    bool raw = false; ///< names places by their address where the others do by handle
 };
 
 /// Roles of the control block; tests put several on one fiber where what they look at does not lie between them.
@@ -85,6 +86,7 @@ struct engine_size {
     bool staging = false;
     bool chaining = false;
     bool answers_late = false; ///< with the next one, whenever they may be
+    bool by_handle = false; ///< places are registered
     bool by_slots = false; ///< messages, none longer than the ring, are stored by whole slots as they find room
 };
 
@@ -95,13 +97,14 @@ public:
     static constexpr u64 place_address = 0x10000;
 
     small_engine(std::vector<test_task> program, engine_size size = {})
-        : tasks(std::move(program)), answers_late(size.answers_late), streamed_(size.streamed), by_slots_(size.by_slots), m(layout(size)), storage_(zeroed(m)), s(place())
+        : tasks(std::move(program)), answers_late(size.answers_late), streamed_(size.streamed), by_handle_(size.by_handle), by_slots_(size.by_slots), m(layout(size)), storage_(zeroed(m)), s(place())
     {
         type.words = 1;
         type.scalars = 1;
         type.brief = 1; // answers may come together
-        m.handles = &handle;
-        m.handle_cache = &handle;
+        for (u32 p = 0; p < places_max; ++p) handles[p] = {place_address + 64 * p, 64, 0, 0, 0};
+        m.handles = m.handle_cache = handles;
+        m.handle_pages = pages;
         device::initialise<P>(m, s, &type);
         device::reset_phases<P>(s);
         writer = host::ring_writer<P>(m.rings, m.n.ring_slots, m.ring_pages);
@@ -125,7 +128,8 @@ public:
         if (t.joins_stream)
             message.push_back({{abi::encode_first(abi::entry_kind::after, access_mode::none, abi::after_stream_ring), 1, 0, 0}});
         for (const place_access& a : t.accesses)
-            message.push_back(abi::encode_range(abi::encode_first(abi::entry_kind::range, a.mode, 0), place_address + 64 * a.place, 64));
+            message.push_back(by_handle_ && !t.raw ? abi::chunk{{abi::encode_handle(a.place, a.mode), 0, 0, 0}}
+                                                   : abi::encode_range(abi::encode_first(abi::entry_kind::range, a.mode, 0), place_address + 64 * a.place, 64));
         for (u32 word = 0; word < 1 + t.filler; word += 3) message.push_back({{word == 0 ? number : 0xdead0000u + word, 0, 0, 0}});
         if (by_slots_) {
             message.resize((message.size() + abi::slot_chunks - 1) / abi::slot_chunks * abi::slot_chunks);
@@ -315,6 +319,7 @@ public:
 
 private:
     bool streamed_;
+    bool by_handle_;
     bool by_slots_;
 
 public:
@@ -331,7 +336,8 @@ public:
     typename P::template cell<u64> results[16];
     typename P::template cell<u64> block_cells[16][4];
     abi::task_type type{};
-    abi::handle_entry handle{};
+    abi::handle_entry handles[places_max] = {};
+    typename P::template cell<device::handle_page> pages[places_max];
 
 private:
     static device::engine_memory<P> layout(const engine_size& size)
@@ -348,7 +354,7 @@ private:
         m.n.pool_blocks = size.pool_blocks;
         m.n.index_buckets = m.n.index_buckets_wanted();
         m.n.types = 1;
-        m.n.handles = 1;
+        m.n.handles = places_max;
         return m;
     }
 

@@ -370,6 +370,52 @@ TEST_CASE("a crew's helpers share a batch while its leader lays out the next; ev
     CHECK_FALSE(r.failure);
 }
 
+TEST_CASE("tasks by handle, and raw ranges between them: every schedule keeps program order", "[model][window][handles]")
+{
+    const engine_size by_handle{.ring_slots = 32, .window_used = 8, .pool_blocks = 16, .by_handle = true};
+    std::vector<test_task> mixed = diamond;
+    mixed.insert(mixed.begin() + 2, {{{0, R}, {1, R}}}); // meets what is in the book, and closes it
+    mixed[2].raw = true;
+    for (const auto& [name, program] : {std::pair{"diamond by handle", diamond}, std::pair{"diamond by handle, one range", mixed}}) {
+        const report r = run<P1>(program, {.name = name, .seconds_max = 20}, admission_before, -1, by_handle);
+        CHECK(r.exhausted);
+        CHECK_FALSE(r.failure);
+        CHECK_FALSE(run<P1>(program, {.name = std::string(name) + ", admission beside", .search = search::random, .executions_max = 3'000, .seconds_max = 4},
+                            admission_beside, -1, by_handle).failure);
+        CHECK_FALSE(run<P4>(program, {.name = std::string(name) + ", four lanes", .search = search::random, .executions_max = 500, .seconds_max = 4},
+                            {.fibers = {admission_role, linker_role, scheduler_role, notifier_role}, .lanes = 4}, -1, by_handle).failure);
+    }
+    for (const int task : {2, 3}) { // the last access of the task is not declared
+        const report r = run<P1>(diamond, {.name = "diamond by handle, one forgotten"}, admission_before, task, by_handle);
+        REQUIRE(r.failure);
+        CHECK(r.failure->what.find("race on") == 0);
+    }
+}
+
+TEST_CASE("a crew's helpers share a batch by handle; all barriers between them are needed, also where the book is closed", "[model][window][handles][mutation]")
+{
+    // More readers than a page has room for, in two helpers' pool blocks; then a raw range over all of it.
+    std::vector<test_task> program(1, {{{0, W}}});
+    for (u32 k = 0; k < device::handle_page::readers_max + 2; ++k) program.push_back({{{0, R}}});
+    program.push_back({{{0, RW}}});
+    program.push_back({{{0, R}, {1, W}}});
+    program.back().raw = true;
+    program.push_back({{{1, RW}}});
+    const engine_size size{.ring_slots = 64, .window_used = static_cast<u32>(program.size()), .pool_blocks = 16, .by_handle = true};
+    const auto walk = [&]<class P>(const char* name, std::type_identity<P>) {
+        return run<P>(program, {.name = name, .search = search::random, .executions_max = 3'000, .seconds_max = 6}, admission_beside, -1, size);
+    };
+    CHECK_FALSE(walk("crew of three by handle", std::type_identity<crew_of_three>{}).failure);
+    CHECK_FALSE(walk("crew of two by handle", std::type_identity<crew_of_two>{}).failure);
+    for (const crew_bug bug : {crew_bug::no_order, crew_bug::no_helpers_order, crew_bug::no_wait}) {
+        planted_crew_bug = bug;
+        const report r = walk("crew by handle, a barrier left out or without order", std::type_identity<crew_of_three>{});
+        planted_crew_bug = crew_bug::none;
+        REQUIRE(r.failure);
+        CHECK((bug == crew_bug::no_wait || r.failure->what.find("race on") == 0));
+    }
+}
+
 TEST_CASE("canary: an access that the window is not told of is found, one for each hazard", "[model][window][canary]")
 {
     // The last access of the task is not declared.

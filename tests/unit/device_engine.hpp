@@ -4,9 +4,12 @@
 #include "device/host_platform.hpp"
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <new>
 #include <slipstream/task.hpp>
+#include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace slipstream::tests {
@@ -22,7 +25,7 @@ struct engine_shape {
     u32 rings = 1;
     u32 ring_slots = 16;
     u32 pool_blocks = 64; ///< multiple of device::pool_word_blocks
-    u32 handles = 16;
+    u32 handles = 256;
     bool staging = false;
     bool chaining = false;
     bool index = true;    ///< is there room for the access index?
@@ -89,6 +92,7 @@ private:
         take(m.mailboxes, n.workers);
         take(m.done, n.workers);
         take(m.handle_cache, n.handles);
+        take(m.handle_pages, n.handles);
         take(m.stop, 1);
         take(m.complete_mirror, static_cast<u64>(n.rings) * device::completion_words);
         device::initialise<P>(m, s, types.data());
@@ -129,6 +133,7 @@ public:
             const access_entry plain{entries[e].head & ~(u64{1} << 63), entries[e].tail};
             s.set_pool_entry(last, at, device::table_entry::of(plain, by_handle));
             if (entries[e].kind() == abi::entry_kind::rect) P::set(s.pool_shapes[last * device::pool_block_entries + at], entries[e].tail);
+            if (by_handle) P::set(s.pool_handles[last * device::pool_block_entries + at], handle_of(plain));
             const device::pool_tag tag = device::pool_tag::make(0, entries[e].is_memory() ? 1u << at : 0,
                                                                 entries[e].kind() == abi::entry_kind::after ? 1u << at : 0);
             P::set(s.pool_tags[last], P::get(s.pool_tags[last]) | tag.word);
@@ -150,7 +155,7 @@ public:
             const u32 due = device::pool_tag{P::get(s.pool_tags[block])}.unresolved();
             u32 memory = 0;
             for (u32 i = 0; i < device::pool_block_entries; ++i, ++member)
-                if (due >> i & 1) memory |= static_cast<u32>(device::entry_resolver<P>::is_memory(resolver.resolve(slot, type, block, i, member))) << i;
+                if (due >> i & 1) memory |= static_cast<u32>(device::entry_resolver<P>::is_memory(resolver.resolve(s.pool_entry(block, i), slot, type, block, i, member))) << i;
             if (due != 0) P::set(s.pool_tags[block], device::pool_tag::make(slot, memory, 0).word);
         }
     }
@@ -180,7 +185,17 @@ public:
     }
 
 private:
+    /// Handles are numbered as they are met.
+    u32 handle_of(const access_entry& e)
+    {
+        const u32 known = static_cast<u32>(numbers_.size());
+        const u32 number = numbers_.try_emplace({e.begin(), e.kind() == abi::entry_kind::rect}, known).first->second;
+        if (number >= m.n.handles) throw std::logic_error("this engine has too few handles");
+        return number;
+    }
+
     memory_source memory_;
+    std::map<std::pair<u64, bool>, u32> numbers_;
 };
 
 } // namespace slipstream::tests
