@@ -4,14 +4,16 @@
 // together, in steps with a barrier between them; a batch that one team can take by itself is spared the crew's.
 //
 // STEPS   1 every access is marked in the cells of a small table that it touches, with the bit of its task; not so where the batch is one task
-//         2 an access looks at the tasks before it that share a cell, the last one first, up to one that covers it; who is covered by a write of
+//         2 by the handle book (handle_book.hpp), if it is open and all accesses are by handle: a cell is a handle then, its masks say which tasks of the batch
+//           come before, the page of the handle says who else, and steps 3 and 4 have next to nothing to do.
+//           Otherwise an access looks at the tasks before it that share a cell, the last one first, up to one that covers it; who is covered by a write of
 //           the batch has no need to look further. The others are looked up in the access index.
 //         3 those of which the index cannot tell are compared with all live accesses: 32 old ones a word, a lane each, against four new
 //           ones at a time, bounding ranges first; the lanes then look at their hits again, exactly. The teams share the words.
 //         4 old accesses that a write covers are superseded; what is left of the batch's own becomes live and enters the index.
-// COST    in cycles of a batch of 22 tasks of a stencil, four handles each, three teams (H200, a build with clock reads): 7300 where nothing they meet is live any more, 12 900
+// COST    without the book, in cycles of a batch of 22 tasks of a stencil, four handles each, three teams (H200, a build with clock reads): 7300 where nothing they meet is live any more, 12 900
 //         where all of it is; of a batch by four teams step 1 took 3000 (750 of it to resolve the handles), looking 2300, entering 1600. Forgetting the
-//         accesses of 24 finished tasks 2000. Four accesses that the index cannot tell of: 45 instructions for each word. Three barriers, four with step 3.
+//         accesses of 24 finished tasks 2000. Four accesses that the index cannot tell of: 45 instructions for each word. Three barriers, four with step 3, one more where the book is closed.
 // OWNERS  who carries out an order of the leading team, which lays out the next one in the other half meanwhile. Words of rows, masks and the index are shared by
 //         set_bits, clear_bits, add and claim.
 #pragma once
@@ -509,7 +511,7 @@ private:
     }
 
     /// By a lane, of an access that is booked: wait(slot) of whom it waits for by the batch and by the book; true if a task of the batch before it writes the
-    /// handle. The last one of the batch that uses the handle enters those that are to be found from now on.
+    /// handle. One lane of those that use a handle enters who is to be found there from now on: any of them knows it.
     template <class Wait>
     SLIPSTREAM_BOTH bool look_up(team_type& team, u32 k, access_lanes& mine, Wait wait) const
     {
@@ -538,7 +540,7 @@ private:
             mine.spilled.at(0, k) = 1;
             book_.set_spilled(team, batch_slot(task));
         }
-        if (((writers | readers) & from_here & ~(1u << task)) != 0 || team.add(cell.entered, 1) != 0) return writers_before != 0;
+        if (team.add(cell.entered, 1) != 0) return writers_before != 0;
         u32 kept = standing, further = readers;
         if (writers != 0) {
             const u32 last = highest_bit(writers);

@@ -10,7 +10,7 @@
 //         A stamp may be found again when the book was closed and opened meanwhile: then its task is waited for twice, by the table and by the book.
 //         Where some slot's epoch comes to its last the book is worn: it takes nothing in until it has been closed, wiped, and all epochs begin anew.
 // COST    of an access: its page, an L2 round trip together with what the handle names; no other access is looked at. Of a finished task: its epoch.
-// OWNERS  admission's crew, who carries out an order (access_batch.hpp): pages by the last lane of a batch that uses the handle; epochs, booked and spilled
+// OWNERS  admission's crew, who carries out an order (access_batch.hpp): pages by one lane of a batch that uses the handle; epochs, booked and spilled
 //         by the lane of the task.
 #pragma once
 #include "device/layout.hpp"

@@ -393,7 +393,7 @@ struct alignas(16) batch_cell {
     u32 key;
     u32 writers;
     u32 readers;
-    u32 entered; ///< accesses that would enter the handle in the book (access_batch.hpp)
+    u32 entered; ///< by the book: 0 until somebody has written the handle's page
 };
 
 /// How far a ring is taken in. Owned by ingest.

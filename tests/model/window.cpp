@@ -376,7 +376,9 @@ TEST_CASE("tasks by handle, and raw ranges between them: every schedule keeps pr
     std::vector<test_task> mixed = diamond;
     mixed.insert(mixed.begin() + 2, {{{0, R}, {1, R}}}); // meets what is in the book, and closes it
     mixed[2].raw = true;
-    for (const auto& [name, program] : {std::pair{"diamond by handle", diamond}, std::pair{"diamond by handle, one range", mixed}}) {
+    const std::vector<test_task> twice = {{{{0, W}}}, {{{0, R}, {0, W}}}, {{{0, R}, {0, R}}}, {{{0, RW}}}}; // a handle named twice
+    for (const auto& [name, program] : {std::pair{"diamond by handle", diamond}, std::pair{"diamond by handle, one range", mixed},
+                                        std::pair{"handles named twice", twice}}) {
         const report r = run<P1>(program, {.name = name, .seconds_max = 20}, admission_before, -1, by_handle);
         CHECK(r.exhausted);
         CHECK_FALSE(r.failure);
