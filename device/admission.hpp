@@ -330,7 +330,7 @@ private:
     const control_state<P>& s_;
     queue_consumer<P, u32, edge::A3_decoded, edge::R3_taken> decoded_;
     queue_producer<P, u32, edge::R10_admitted, edge::A10_linked> admitted_;
-    queue_consumer<P, u32, edge::A11_finished, edge::R11_taken> finished_;
+    queue_consumer<P, u32, edge::A11_finished, edge::R11_taken, order::relaxed> finished_; // never full
     queue_producer<P, u32, edge::R2_slot_freed, edge::A2_slot_taken> free_;
     access_index<P> index_;
     access_batch<P> batch_;

@@ -969,7 +969,7 @@ private:
     const engine_memory<P>& m_;
     const control_state<P>& s_;
     entry_resolver<P> resolver_;
-    queue_consumer<P, u32, edge::A2_slot_freed, edge::R2_slot_taken> free_;
+    queue_consumer<P, u32, edge::A2_slot_freed, edge::R2_slot_taken, order::relaxed> free_; // never full
     queue_producer<P, u32, edge::R3_decoded, edge::A3_taken> decoded_;
     bool starved_ = false; ///< a message waits for a window slot or pool blocks
     bool unseen_ = false;  ///< some ring was not looked at in this step

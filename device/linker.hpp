@@ -228,7 +228,7 @@ private:
     const control_state<P>& s_;
     dependency_table<P> table_;
     queue_consumer<P, u32, edge::A10_admitted, edge::R10_linked> admitted_;
-    queue_consumer<P, report, edge::A13_report, edge::R13_taken> reports_;
+    queue_consumer<P, report, edge::A13_report, edge::R13_taken, order::relaxed> reports_; // never full
     queue_producer<P, ready_entry, edge::R14_ready, edge::A14_taken> ready_;
     // Equal on all lanes.
     u32 in_flight_; ///< linked and not complete

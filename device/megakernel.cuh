@@ -357,7 +357,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                 at_hand = plan.goes_on(number) && !shared.ends[turn].stands();
             }
             if (leader) port.count_flights(1 + mails_between(mine.tag, number));
-            mine = box.letter(number);
+            if (leader || at_hand) mine = box.letter(number); // the place may be another mail's by the time that others look
             if (leader && port.logs()) port.log_flight(mine, mine.block(), 1, shared.times, port.runs());
         } else {
             const u32 size = threads_of_type(List{}, type); // draw_blocks begins with a barrier

@@ -11,7 +11,7 @@
 //         arrive from device memory; then one trip to the L2 for the low-water marks of all rings together. No loop over entries.
 // OWNERS  this role alone writes complete bits, low_water, heartbeat, stop, request.
 // EDGES   A6 (retired slot) -> R11 (the slot goes on to admission, nothing of it is read any more)
-//         A6 -> R7_complete_fence (acq_rel, system) -> R7_complete, R7_low_water (relaxed behind the fence)
+//         A6 -> R7_complete_fence (release, system) -> R7_complete, R7_low_water (relaxed behind the fence)
 //         R7_failure (relaxed, before the fence): whoever sees a task complete sees its failure record
 //         A18 (failures_read, acquire): the host has read the record that lies where the next one goes
 //         A8 (command, acquire at system scope) -> R9 (request): what was published before `drain` is seen by ingest
@@ -76,7 +76,7 @@ private:
             if (first.at(0, k) == k) word.at(0, k) = m_.complete_mirror[place.at(0, k) / 32];
             team.set_bits(s_.flips[first.at(0, k)], 1u << place.at(0, k) % 32);
         });
-        P::fence(edge::R7_complete_fence, order::acq_rel, scope::system); // by every lane: each may store
+        P::fence(edge::R7_complete_fence, order::release, scope::system); // by every lane: each may store
         team.sync();
         const u32 told = team.mask32([&](u32 k) {
             if (k >= count || first.at(0, k) != k) return false;
@@ -203,7 +203,7 @@ private:
 
     const engine_memory<P>& m_;
     const control_state<P>& s_;
-    queue_consumer<P, u32, edge::A6_retired, edge::R6_notified> retired_;
+    queue_consumer<P, u32, edge::A6_retired, edge::R6_notified, order::relaxed> retired_; // never full
     queue_producer<P, u32, edge::R11_finished, edge::A11_taken> finished_;
     u64 leave_ns_;
     u32 rounds_ = 0;

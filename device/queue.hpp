@@ -4,7 +4,8 @@
 // OWNERS  tail, entries: the producer writes, the consumer reads · head: the consumer writes, the producer reads
 // STATES  entry i: empty (i >= tail) -> full (head <= i < tail) by the producer's publish -> empty by the consumer's release
 // EDGES   RPush (publish) pairs with APop: the entry, and everything the producer did before it
-//         RPop (release) pairs with APush: the consumer is done with the entry, it may be overwritten
+//         RPop (release) pairs with APush: the consumer is done with the entry, it may be overwritten. Relaxed, by the queue's ends, where the queue has room for
+//         all there ever is, so that nobody looks for room
 // Both counters live in the control block's fast memory, so every edge has block scope: no L2 round trip.
 #pragma once
 #include "device/platform.hpp"
@@ -20,7 +21,7 @@ struct queue_storage {
 };
 
 /// The pushing end. One role owns it; only the leader of the role's team stores.
-template <class P, class T, edge RPush, edge APush>
+template <class P, class T, edge RPush, edge APush, order Look = order::acquire>
 class queue_producer {
 public:
     SLIPSTREAM_BOTH explicit queue_producer(const queue_storage<P, T>& q)
@@ -32,7 +33,7 @@ public:
     SLIPSTREAM_BOTH u32 room(typename P::team& team, u32 wanted = 1)
     {
         if (q_.capacity - (tail_ - head_seen_) < wanted)
-            head_seen_ = team.broadcast(team.leader() ? P::load(APush, *q_.head, order::acquire, scope::block) : 0u);
+            head_seen_ = team.broadcast(team.leader() ? P::load(APush, *q_.head, Look, scope::block) : 0u);
         return q_.capacity - (tail_ - head_seen_);
     }
 
@@ -42,7 +43,7 @@ public:
     /// Entries published that the consumer has not given back, by a look at its counter now.
     SLIPSTREAM_BOTH u32 backlog(typename P::team& team)
     {
-        head_seen_ = team.broadcast(team.leader() ? P::load(APush, *q_.head, order::acquire, scope::block) : 0u);
+        head_seen_ = team.broadcast(team.leader() ? P::load(APush, *q_.head, Look, scope::block) : 0u);
         team.sync();
         return published_ - head_seen_;
     }
@@ -87,7 +88,7 @@ private:
 };
 
 /// The popping end. One role owns it.
-template <class P, class T, edge APop, edge RPop>
+template <class P, class T, edge APop, edge RPop, order GiveBack = order::release>
 class queue_consumer {
 public:
     SLIPSTREAM_BOTH explicit queue_consumer(const queue_storage<P, T>& q)
@@ -137,7 +138,7 @@ public:
     {
         if (released_ == head_) return;
         team.sync();
-        if (team.leader()) P::store(RPop, *q_.head, head_, order::release, scope::block);
+        if (team.leader()) P::store(RPop, *q_.head, head_, GiveBack, scope::block);
         released_ = head_;
     }
 

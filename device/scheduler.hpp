@@ -259,7 +259,7 @@ private:
     /// of the tasks linked by now.
     SLIPSTREAM_BOTH void fence(team_type& team)
     {
-        covered_ = team.broadcast(team.leader() ? P::load(edge::A15_linked, *s_.linked, order::acquire, scope::block) : 0u);
+        covered_ = team.broadcast(team.leader() ? P::load(edge::A15_linked, *s_.linked, order::relaxed, scope::block) : 0u);
         // Each lane polled some workers and mails to some: what one acquires, all release.
         P::fence(edge::R4A5_step_fence, order::acquire, scope::device);
         team.sync();
@@ -667,8 +667,8 @@ private:
     const engine_memory<P>& m_;
     const control_state<P>& s_;
     poison<P> poison_;
-    queue_consumer<P, ready_entry, edge::A14_ready, edge::R14_taken> ready_;
-    queue_producer<P, report, edge::R13_report, edge::A13_taken> reports_;
+    queue_consumer<P, ready_entry, edge::A14_ready, edge::R14_taken, order::relaxed> ready_; // never full, as the next two
+    queue_producer<P, report, edge::R13_report, edge::A13_taken, order::relaxed> reports_;
     queue_producer<P, u32, edge::R6_retired, edge::A6_notified> retired_;
     bool parking_ = false;
     bool poisoned_ = false; ///< poison_.any(), for this step

@@ -11,7 +11,7 @@ device::failure_record failure_book::next() const
 {
     const u32 read = read_.load(std::memory_order_relaxed);
     return device::failure_record::decode(
-        P::load(edge::A7_failure, page_->failures[read % device::failures_kept], order::acquire, scope::system));
+        P::load(edge::A7_failure, page_->failures[read % device::failures_kept], order::relaxed, scope::system));
 }
 
 task_status failure_book::of(task_handle task)

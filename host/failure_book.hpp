@@ -4,7 +4,7 @@
 // the host has not read what lies there. So the book is complete: a task it does not know, once retired, has succeeded.
 //
 // OWNERS  failures_read: whoever holds mutex_ -> notifier, system
-// EDGES   A7_failure (acquire): read after the task's completion was seen, so its record is there
+// EDGES   A7_failure (relaxed: one chunk says everything): read after the task's completion was seen, so its record is there
 //         R12 (failures_read, release): the records up to it were read
 #pragma once
 #include "device/host_platform.hpp"

@@ -46,7 +46,7 @@ report room_for_a_record(options how, bool careless = false)
                 if (careless) P::store(edge::R18_failures_read, e->m.page->failures_read, i + 1, order::release, scope::system);
                 for (;;) {
                     const auto record
-                        = device::failure_record::decode(P::load(edge::A7_failure, e->m.page->failures[0], order::acquire, scope::system));
+                        = device::failure_record::decode(P::load(edge::A7_failure, e->m.page->failures[0], order::relaxed, scope::system));
                     check(record.tag <= tag, "no record is overwritten before it was read");
                     if (record.tag == tag) {
                         check(record.position == i && record.status == 77 + i && !record.cancelled, "the task's own record");
