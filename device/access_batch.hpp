@@ -135,7 +135,7 @@ public:
         if (mark(covered_count) != 0) supersede(team, number, teams);
         if (booked && number == 0)
             team.each32([&](u32 k) {
-                if (k < batch.tasks) book_.set_booked(team, batch_slot(k));
+                if (k < batch.tasks && (span_of(k) >> 8 & 0xff) != 0) book_.set_booked(team, batch_slot(k)); // who has no access is nowhere
             });
         enter(team, number, live_.useful, booked, mine);
     }
@@ -147,14 +147,21 @@ public:
         for (u32 first = number * team_blocks; first < tasks; first += teams * team_blocks) {
             lane_values block, numbers;
             const auto task_of = [&](u32 k) { return first + k / pool_block_entries; };
-            team.each32([&](u32 k) {
-                const bool listed = task_of(k) < tasks && !book_.holds_all(finished_slot(half, task_of(k)));
-                block.at(0, k) = listed ? s_.finished_blocks[half * batch_max + task_of(k)] : no_block;
+            const u32 with_accesses = team.mask32([&](u32 k) {
+                block.at(0, k) = task_of(k) < tasks ? s_.finished_blocks[half * batch_max + task_of(k)] : no_block;
+                return block.at(0, k) != no_block;
             });
-            team.sync();
-            team.each32([&](u32 k) {
-                if (k % pool_block_entries == 0 && task_of(k) < tasks) book_.forget(team, finished_slot(half, task_of(k)));
-            });
+            if (with_accesses == 0) continue;
+            const u32 booked = team.mask32([&](u32 k) { return (with_accesses >> k & 1) && book_.is_booked(finished_slot(half, task_of(k))); });
+            if (booked != 0) {
+                team.each32([&](u32 k) {
+                    if ((booked >> k & 1) && book_.holds_all(finished_slot(half, task_of(k)))) block.at(0, k) = no_block;
+                });
+                team.sync();
+                team.each32([&](u32 k) {
+                    if ((booked >> k & 1) && k % pool_block_entries == 0) book_.take_out(team, finished_slot(half, task_of(k)));
+                });
+            }
             SLIPSTREAM_ONE_COPY
             while (team.mask32([&](u32 k) { return block.at(0, k) != no_block; }) != 0) {
                 const u32 lanes = team.mask32([&](u32 k) {
@@ -598,7 +605,7 @@ private:
                 bring_in(team, lanes, entries, numbers, live_.useful);
             }
             team.each32([&](u32 k) {
-                if (k % pool_block_entries == 0) book_.take_out(team, slot_of(k));
+                if (k % pool_block_entries == 0 && book_.is_booked(slot_of(k))) book_.take_out(team, slot_of(k));
             });
         }
     }

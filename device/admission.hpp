@@ -262,11 +262,12 @@ private:
         SLIPSTREAM_ONE_COPY
         for (u32 g = team.rank(); g < m_.n.groups(); g += team.size()) {
             P::set(found[g], s_.exposed[g]);
-            s_.exposed[g] = s_.booked[g] = s_.spilled[g] = 0;
+            s_.exposed[g] = 0;
         }
         SLIPSTREAM_ONE_COPY
         for (u32 w = team.rank(); w < words_; w += team.size()) s_.live[w] = 0;
         index_.clear(team, words_);
+        handle_book<P>(m_, s_).clear(team);
         words_ = 0;
         whole_ = slot + 1;
         team.sync();

@@ -3,11 +3,10 @@
 // (The rule of data handles in StarPU: Augonnet et al., 2011.)
 //
 // LAYOUT  a page a handle, in device memory: a stamp of the writer, and of readers_max readers. A stamp is a window slot + 1 | the slot's epoch << 16, and stands while
-//         the slot's epoch is that one: it goes on when admission forgets the task, so that nobody has to take a stamp out. A reader that finds no room lies in the
+//         the slot's epoch is that one: it goes on when the task leaves the book, so that nobody has to take a stamp out. A reader that finds no room lies in the
 //         access table, as do the accesses of all batches that the book cannot tell of; while there are any, those who use the book look there, too.
 // STATES  open: batches whose accesses are all by handle, and which hold whole tasks, are taken in by the book (booked). Any other closes it: the accesses of booked
 //         tasks become live, so that raw ranges find them, and it stays closed for so many tasks by handle (closed_tasks).
-//         A stamp may be found again when the book was closed and opened meanwhile: then its task is waited for twice, by the table and by the book.
 //         Where some slot's epoch comes to its last the book is worn: it takes nothing in until it has been closed, wiped, and all epochs begin anew.
 // COST    of an access: its page, an L2 round trip together with what the handle names; no other access is looked at. Of a finished task: its epoch.
 // OWNERS  admission's crew, who carries out an order (access_batch.hpp): pages by one lane of a batch that uses the handle; epochs, booked and spilled
@@ -57,19 +56,27 @@ public:
     /// Is nothing of the task in the table?
     SLIPSTREAM_BOTH bool holds_all(u32 slot) const { return ((s_.booked[slot / 32] & ~s_.spilled[slot / 32]) >> slot % 32 & 1) != 0; }
 
-    /// By a lane: the slot's task is in the book no more.
+    /// By a lane: the slot's task, which is in the book, has finished, or is found in the table from now on. Its stamps stand no more.
     SLIPSTREAM_BOTH void take_out(team_type& team, u32 slot) const
     {
         team.clear_bits(s_.booked[slot / 32], 1u << slot % 32);
         team.clear_bits(s_.spilled[slot / 32], 1u << slot % 32);
-    }
-
-    /// By a lane: the slot's task has finished. Its stamps stand no more.
-    SLIPSTREAM_BOTH void forget(team_type& team, u32 slot) const
-    {
-        take_out(team, slot);
         if (s_.epochs[slot] == last_epoch) s_.counters[book_worn] = 1; // the book is used no more, so that this epoch may stay
         else ++s_.epochs[slot];
+    }
+
+    /// By one team: nobody has to be found any more.
+    SLIPSTREAM_BOTH void clear(team_type& team) const
+    {
+        SLIPSTREAM_ONE_COPY
+        for (u32 g = 0; g < m_.n.groups(); ++g) {
+            const u32 booked = s_.booked[g];
+            if (booked == 0) continue;
+            team.sync();
+            team.each32([&](u32 k) {
+                if (booked >> k & 1) take_out(team, 32 * g + k);
+            });
+        }
     }
 
     /// By each team, of a worn book that is closed: no stamp is left, and epochs begin anew.
