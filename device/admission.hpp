@@ -329,7 +329,7 @@ private:
 
     const engine_memory<P>& m_;
     const control_state<P>& s_;
-    queue_consumer<P, u32, edge::A3_decoded, edge::R3_taken> decoded_;
+    queue_consumer<P, u32, edge::A3_decoded, edge::R3_taken, order::relaxed> decoded_; // never full
     queue_producer<P, u32, edge::R10_admitted, edge::A10_linked> admitted_;
     queue_consumer<P, u32, edge::A11_finished, edge::R11_taken, order::relaxed> finished_; // never full
     queue_producer<P, u32, edge::R2_slot_freed, edge::A2_slot_taken> free_;

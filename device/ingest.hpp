@@ -10,8 +10,7 @@
 // at a time, its entries a lane a chunk, so a message longer than its ring streams through it. The decoded task is never copied again: accesses go into the pool, the rebuilt
 // task struct into the slot's record.
 //
-// Accesses stay as they came, for admission to resolve, an access a lane of its helpers (entry_resolver.hpp); those of short messages are resolved here
-// where it has more than a batch to go already: handles 4.6 M tasks/s where they always stayed, 5.0 so (H200, a probe).
+// Accesses stay as they came, for admission to resolve, an access a lane of its helpers (entry_resolver.hpp): those of tasks that it sees are not looked at here.
 //
 // COST    in cycles of a batch of 31 one-slot messages with four handles (H200, a build with clock reads in these places): places for all of them 1200,
 //         describing them 650, scalars and accesses as they came 3600 (9300 when it resolved the handles itself), a look and poll 2600,
@@ -31,7 +30,7 @@
 // more slots than rings and the pool more blocks than all rings together can hold while waiting (checked by the host).
 //
 // EDGES  A0 (ring chunks, relaxed polls + one acquire fence at system scope: host memory written before submit is visible to the task)
-//        R1 (consumed: the chunks were read, they may be overwritten) · A2 (slot free) · R3 (slot decoded) · A3 (taken: how far behind admission is)
+//        R1 (consumed: the chunks were read, they may be overwritten) · A2 (slot free) · R3 (slot decoded)
 //        A16 (join word of a stream: its work is visible to the tasks that joined it)
 // Bus counts (layout.hpp: bus_count) in fast memory, one addition a look.
 #pragma once
@@ -459,9 +458,9 @@ private:
             const u32* const w = words + 4 * k;
             const u32 e = mp.entry + k;
             blocks.at(0, k) = block_of(mp, e);
-            const raw_access a{address_in(w), w[2], 0, 1, 0};
+            const member_access a{address_in(w), w[2]};
             entry_resolver<P>::set_member(s_.types[mp.type], m_.records[rp.slot].words, mp.member + k, a);
-            if ((mp.flags & abi::flag_no_access) == 0) put_entry(team, blocks.at(0, k), e, a.entry(abi::mode_of(w[0])), 0);
+            if ((mp.flags & abi::flag_no_access) == 0) put_entry(team, blocks.at(0, k), e, a.entry(abi::mode_of(w[0])));
         });
         mp.last_block = team.from_lane(blocks, count - 1);
         mp.entry += count;
@@ -595,9 +594,7 @@ private:
         const u64 first_number = rp.messages;
         rp.position += taken;
 
-        // Then the content. Entries are left for admission to resolve, except those of tasks that it sees none of, or that wait at the gate; and where
-        // it has more than a batch to go already.
-        const bool behind = brief && decoded_.backlog(team) > batch_max;
+        // Then the content. Entries are left for admission to resolve, except those of tasks that it sees none of, or that wait at the gate.
         u32 known = ~s_.counters[handles_known]; // complement of the handles that must be known, so that the minimum is the most
         const u32 mine = team.mask32([&](u32 k) {
             if (k >= messages) return false;
@@ -605,7 +602,7 @@ private:
             const u32* const w = words + 4 * part.first_chunk;
             const abi::message_header h = header_at(w);
             const bool waits = gated && k + 1 == messages;
-            const bool leaves = ordered(h) && !waits && !behind && (h.flags & abi::flag_whole_memory) == 0;
+            const bool leaves = ordered(h) && !waits && (h.flags & abi::flag_whole_memory) == 0;
             describe(part.slot, r, first_number + k, h, ordered(h) || waits ? h.entries : 0);
             chain_blocks(part.slot, part.top, blocks_for(h.entries), leaves ? h.entries : 0);
             if (!waits) decoded_.put_ahead(k, part.slot);
@@ -752,24 +749,25 @@ private:
                                      bool two) const
     {
         if (in == entry_is_after) {
-            put_entry(team, block, e, abi::access_entry::after(w[0] & 0xff, w[1] | static_cast<u64>(w[2]) << 32), 0);
+            put_entry(team, block, e, abi::access_entry::after(w[0] & 0xff, w[1] | static_cast<u64>(w[2]) << 32));
             return block;
         }
         const bool by_handles = (w[0] & abi::handle_bit) != 0;
         SLIPSTREAM_ONE_COPY
         for (u32 i = 0; i < in; ++i) {
-            const raw_access a = by_handles ? resolver_.of_handle(w[i] & abi::handle_index_mask) : two ? access_of_two(w, w + 4) : raw_access{address_in(w), w[2], 0, 1, 0};
+            const u32 handle = w[i] & abi::handle_index_mask;
+            const member_access a = by_handles ? member_access::of(resolver_.of_handle(handle)) : two ? access_of_two(w, w + 4) : member_access{address_in(w), w[2]};
             entry_resolver<P>::set_member(type, m_.records[slot].words, member + i, a);
             if (i != 0 && (e + i) % pool_block_entries == 0) block = P::get(s_.pool_next[block]);
-            if (is_ordered) put_entry(team, block, e + i, a.entry(abi::mode_of(w[by_handles ? i : 0])), a.handle_plus_one);
+            if (is_ordered) put_entry(team, block, e + i, a.entry(abi::mode_of(w[by_handles ? i : 0])), by_handles ? handle + 1 : 0);
         }
         return block;
     }
 
-    SLIPSTREAM_BOTH static raw_access access_of_two(const u32* first, const u32* second)
+    SLIPSTREAM_BOTH static member_access access_of_two(const u32* first, const u32* second)
     {
-        if (abi::kind_of(first[0]) == abi::entry_kind::rect) return {address_in(first), first[2], 0, second[0], second[1]};
-        return {address_in(first), first[2] | static_cast<u64>(second[0]) << 32, 0, 1, 0};
+        if (abi::kind_of(first[0]) == abi::entry_kind::rect) return {address_in(first), first[2], second[0], second[1]};
+        return {address_in(first), first[2] | static_cast<u64>(second[0]) << 32};
     }
 
     /// The device's copy of the handle table shall hold the first `count`. Handles never change, and the host writes each before it is named and
@@ -780,7 +778,7 @@ private:
         if (count <= known) return;
         // The host wrote the entries before it published the message.
         P::fence(edge::A0_ring_fence, order::acquire, scope::system);
-        for (u32 i = known + team.rank(); i < count && i < m_.n.handles; i += team.size()) m_.handle_cache[i] = m_.handles[i];
+        for (u32 i = known + team.rank(); i < count && i < m_.n.handles; i += team.size()) P::set(m_.handle_cache[i], known_handle::of(m_.handles[i], i));
         team.sync();
         if (team.leader()) s_.counters[handles_known] = count;
         team.sync();
@@ -796,7 +794,7 @@ private:
     }
 
     /// Stores an entry that is number `e` of its task, by a handle or none (0), and tags its block.
-    SLIPSTREAM_BOTH void put_entry(team_type& team, u32 block, u32 e, const abi::access_entry& entry, u32 handle_plus_one) const
+    SLIPSTREAM_BOTH void put_entry(team_type& team, u32 block, u32 e, const abi::access_entry& entry, u32 handle_plus_one = 0) const
     {
         const u32 at = e % pool_block_entries;
         s_.set_pool_entry(block, at, table_entry::of(entry, handle_plus_one != 0));
@@ -904,20 +902,20 @@ private:
     /// variable with an address lies in memory that every acquire of this SM empties from the L1.
     SLIPSTREAM_BOTH u32* half(u32 r) const { return s_.halves + 3 * r; }
 
-    SLIPSTREAM_BOTH void take_access(team_type& team, u32 slot, message_progress& mp, abi::access_mode mode, const raw_access& a)
+    SLIPSTREAM_BOTH void take_access(team_type& team, u32 slot, message_progress& mp, abi::access_mode mode, const member_access& a)
     {
         if (team.leader()) entry_resolver<P>::set_member(s_.types[mp.type], m_.records[slot].words, mp.member, a);
         ++mp.member;
-        store_entry(team, mp, a.entry(mode), a.handle_plus_one);
+        store_entry(team, mp, a.entry(mode));
     }
 
-    SLIPSTREAM_BOTH void store_entry(team_type& team, message_progress& mp, const abi::access_entry& declared, u32 handle_plus_one)
+    SLIPSTREAM_BOTH void store_entry(team_type& team, message_progress& mp, const abi::access_entry& declared)
     {
         const bool ignored = (mp.flags & abi::flag_no_access) != 0 && declared.is_memory();
         const abi::access_entry entry = ignored ? abi::access_entry{0, 0} : declared;
         const u32 at = mp.entry % pool_block_entries;
         if (at == 0 && mp.entry != 0) mp.last_block = P::get(s_.pool_next[mp.last_block]);
-        if (team.leader()) put_entry(team, mp.last_block, at, entry, handle_plus_one);
+        if (team.leader()) put_entry(team, mp.last_block, at, entry);
         ++mp.entry;
         --mp.entries_left;
     }

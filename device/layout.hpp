@@ -288,6 +288,8 @@ struct alignas(16) handle_page {
 };
 static_assert(sizeof(handle_page) == 32);
 
+struct known_handle;
+
 /// All memory that control block, workers and host share; a plain value handed to the kernel.
 template <class P>
 struct engine_memory {
@@ -308,7 +310,7 @@ struct engine_memory {
     task_record<P>* records;
     mailbox<P>* mailboxes;
     typename P::template word<u32>* done;
-    abi::handle_entry* handle_cache; ///< the first control_counter::handles_known of them
+    typename P::template cell<known_handle>* handle_cache; ///< the first control_counter::handles_known of them
     typename P::template cell<handle_page>* handle_pages; ///< [handles] see handle_book.hpp
     typename P::template word<u32>* stop;
     u32* complete_mirror; ///< [rings][completion_words], the notifier's own copy of the bits
@@ -368,6 +370,26 @@ struct alignas(16) table_entry {
     }
 };
 static_assert(sizeof(table_entry) == 16);
+
+/// What a handle names, made ready when the device first hears of it: an access by it, and what its member of a task struct says, are a few instructions.
+struct alignas(16) known_handle {
+    u64 head; ///< of the table_entry, without a mode
+    u64 hi;   ///< likewise
+    u64 size; ///< of a member: bytes, or those of a row | handle + 1 << 40
+    u32 rows;
+    u32 pitch; ///< 0: a range
+
+    SLIPSTREAM_BOTH static known_handle of(const abi::handle_entry& h, u32 index)
+    {
+        const table_entry e = table_entry::of(h.rows != 0 ? abi::access_entry::rect(abi::access_mode::none, h.address, h.bytes, h.rows, h.pitch)
+                                                          : abi::access_entry::range(abi::access_mode::none, h.address, h.bytes), true);
+        return {e.head, e.hi, h.bytes | static_cast<u64>(index + 1) << 40, h.rows != 0 ? h.rows : 1, h.rows != 0 ? h.pitch : 0};
+    }
+    SLIPSTREAM_BOTH table_entry entry(abi::access_mode mode) const { return {head | abi::access_entry::make(abi::entry_kind::none, mode, 0, 0).head, hi}; }
+    /// For pool_shapes, of a rectangle.
+    SLIPSTREAM_BOTH u64 shape() const { return abi::access_entry::rect_tail(size & ((u64{1} << 40) - 1), rows, pitch); }
+};
+static_assert(sizeof(known_handle) == 32);
 
 /// Whose accesses a pool block holds, and which of them are what.
 struct pool_tag {

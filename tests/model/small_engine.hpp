@@ -103,7 +103,8 @@ public:
         type.scalars = 1;
         type.brief = 1; // answers may come together
         for (u32 p = 0; p < places_max; ++p) handles[p] = {place_address + 64 * p, 64, 0, 0, 0};
-        m.handles = m.handle_cache = handles;
+        m.handles = handles;
+        m.handle_cache = handle_cache;
         m.handle_pages = pages;
         device::initialise<P>(m, s, &type);
         device::reset_phases<P>(s);
@@ -337,6 +338,7 @@ public:
     typename P::template cell<u64> block_cells[16][4];
     abi::task_type type{};
     abi::handle_entry handles[places_max] = {};
+    typename P::template cell<device::known_handle> handle_cache[places_max];
     typename P::template cell<device::handle_page> pages[places_max];
 
 private:

@@ -38,8 +38,9 @@ struct access_entry {
         if (pitch < width) return range(mode, address, bounding);
         if (width > rect_field_max || pitch > rect_field_max || rows > rect_rows_max)
             return make(entry_kind::loose, mode, address, bounding);
-        return make(entry_kind::rect, mode, address, width | pitch << 24 | rows << 48);
+        return make(entry_kind::rect, mode, address, rect_tail(width, rows, pitch));
     }
+    SLIPSTREAM_BOTH static u64 rect_tail(u64 width, u64 rows, u64 pitch) { return width | pitch << 24 | rows << 48; }
 
     SLIPSTREAM_BOTH static access_entry after(u32 ring, u64 position)
     {
