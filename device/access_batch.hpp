@@ -145,21 +145,22 @@ public:
     {
         SLIPSTREAM_ONE_COPY
         for (u32 first = number * team_blocks; first < tasks; first += teams * team_blocks) {
-            lane_values block, numbers;
-            const auto task_of = [&](u32 k) { return first + k / pool_block_entries; };
+            lane_values block, numbers, slot;
             const u32 with_accesses = team.mask32([&](u32 k) {
-                block.at(0, k) = task_of(k) < tasks ? s_.finished_blocks[half * batch_max + task_of(k)] : no_block;
+                const u32 task = first + k / pool_block_entries;
+                block.at(0, k) = task < tasks ? s_.finished_blocks[half * batch_max + task] : no_block;
+                slot.at(0, k) = task < tasks ? finished_slot(half, task) : 0;
                 return block.at(0, k) != no_block;
             });
             if (with_accesses == 0) continue;
-            const u32 booked = team.mask32([&](u32 k) { return (with_accesses >> k & 1) && book_.is_booked(finished_slot(half, task_of(k))); });
+            const u32 booked = with_accesses & team.mask32([&](u32 k) { return book_.is_booked(slot.at(0, k)); });
             if (booked != 0) {
+                const u32 spilled = team.mask32([&](u32 k) { return book_.is_spilled(slot.at(0, k)); });
+                team.sync(); // all have looked
                 team.each32([&](u32 k) {
-                    if ((booked >> k & 1) && book_.holds_all(finished_slot(half, task_of(k)))) block.at(0, k) = no_block;
-                });
-                team.sync();
-                team.each32([&](u32 k) {
-                    if ((booked >> k & 1) && k % pool_block_entries == 0) book_.take_out(team, finished_slot(half, task_of(k)));
+                    if (!(booked >> k & 1)) return;
+                    if (!(spilled >> k & 1)) block.at(0, k) = no_block;
+                    if (k % pool_block_entries == 0) book_.take_out(team, slot.at(0, k));
                 });
             }
             SLIPSTREAM_ONE_COPY
@@ -478,6 +479,7 @@ private:
     {
         lane_values waiting;
         const bool nothing_live = live_.none();
+        const bool few = booked && team.mask32([&](u32 k) { return handle_book<P>::has_many(mine.pages.at(0, k)); }) == 0;
         const u32 unknown = team.mask32([&](u32 k) {
             waiting.at(0, k) = 0;
             if (!mine.there(k)) return false;
@@ -488,7 +490,7 @@ private:
             const table_entry e = mine.entries.at(0, k);
             const u32 task = mine.tasks.at(0, k);
             if (booked) {
-                const bool covered = look_up(team, k, mine, wait);
+                const bool covered = look_up(team, k, mine, few, wait);
                 if (covered || nothing_live) return false;
             } else {
                 u32 before = 0;
@@ -517,10 +519,10 @@ private:
         });
     }
 
-    /// By a lane, of an access that is booked: wait(slot) of whom it waits for by the batch and by the book; true if a task of the batch before it writes the
+    /// By a lane, of an access that is booked: wait(slot) of whom it waits for by the batch and by the book; `few`: see standing_readers. True if a task of the batch before it writes the
     /// handle. One lane of those that use a handle enters who is to be found there from now on: any of them knows it.
     template <class Wait>
-    SLIPSTREAM_BOTH bool look_up(team_type& team, u32 k, access_lanes& mine, Wait wait) const
+    SLIPSTREAM_BOTH bool look_up(team_type& team, u32 k, access_lanes& mine, bool few, Wait wait) const
     {
         const bool writes = mine.entries.at(0, k).writes();
         const u32 task = mine.tasks.at(0, k);
@@ -530,7 +532,7 @@ private:
         // Of the batch: the last writer before this task, and who reads between the two.
         const u32 writers_before = writers & low_bits(task);
         const u32 since = readers & low_bits(task) & (writers_before != 0 ? ~low_bits(highest_bit(writers_before) + 1) : ~0u);
-        const u32 standing = writers_before != 0 ? 0 : book_.standing_readers(page);
+        const u32 standing = writers_before != 0 ? 0 : book_.standing_readers(page, few);
         if (writes && (since | standing) != 0) { // they wait for the writer
             SLIPSTREAM_ONE_COPY
             for (u32 bits = since; bits != 0; bits &= bits - 1) wait(batch_slot(lowest_bit(bits)));
@@ -555,11 +557,16 @@ private:
             kept = 0;
             further &= ~low_bits(last + 1);
         }
-        SLIPSTREAM_UNROLL
-        for (u32 i = 0; i < handle_page::readers_max; ++i) {
-            if (kept >> i & 1) continue;
+        const auto enter_reader = [&](u32 i) {
+            if (kept >> i & 1) return;
             page.readers[i] = further != 0 ? book_.stamp(batch_slot(lowest_bit(further))) : 0;
             further &= further - 1;
+        };
+        SLIPSTREAM_UNROLL
+        for (u32 i = 0; i < handle_book<P>::few_readers; ++i) enter_reader(i);
+        if (further != 0 || !few) {
+            SLIPSTREAM_UNROLL
+            for (u32 i = handle_book<P>::few_readers; i < handle_page::readers_max; ++i) enter_reader(i);
         }
         book_.set_page(mine.handles.at(0, k), page);
         return writers_before != 0;

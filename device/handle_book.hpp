@@ -29,13 +29,23 @@ public:
     SLIPSTREAM_BOTH u32 stamp(u32 slot) const { return (slot + 1) | static_cast<u32>(s_.epochs[slot]) << 16; }
     SLIPSTREAM_BOTH static u32 slot_of(u32 stamp) { return (stamp & 0xffff) - 1; }
     SLIPSTREAM_BOTH bool stands(u32 stamp) const { return stamp != 0 && s_.epochs[slot_of(stamp)] == stamp >> 16; }
-    /// The readers of a page that stand, a bit each.
-    SLIPSTREAM_BOTH u32 standing_readers(const handle_page& page) const
+    /// The readers of a page that stand, a bit each; `few`: no page in hand has more than few_readers.
+    SLIPSTREAM_BOTH u32 standing_readers(const handle_page& page, bool few) const
     {
         u32 out = 0;
         SLIPSTREAM_UNROLL
-        for (u32 i = 0; i < readers_max; ++i) out |= static_cast<u32>(stands(page.readers[i])) << i;
+        for (u32 i = 0; i < few_readers; ++i) out |= static_cast<u32>(stands(page.readers[i])) << i;
+        if (few) return out;
+        SLIPSTREAM_UNROLL
+        for (u32 i = few_readers; i < readers_max; ++i) out |= static_cast<u32>(stands(page.readers[i])) << i;
         return out;
+    }
+    SLIPSTREAM_BOTH static bool has_many(const handle_page& page)
+    {
+        u32 any = 0;
+        SLIPSTREAM_UNROLL
+        for (u32 i = few_readers; i < readers_max; ++i) any |= page.readers[i];
+        return any != 0;
     }
 
     /// May a batch of tasks by handle be taken in?
@@ -53,8 +63,7 @@ public:
     SLIPSTREAM_BOTH void set_booked(team_type& team, u32 slot) const { team.set_bits(s_.booked[slot / 32], 1u << slot % 32); }
     SLIPSTREAM_BOTH void set_spilled(team_type& team, u32 slot) const { team.set_bits(s_.spilled[slot / 32], 1u << slot % 32); }
     SLIPSTREAM_BOTH bool is_booked(u32 slot) const { return (s_.booked[slot / 32] >> slot % 32 & 1) != 0; }
-    /// Is nothing of the task in the table?
-    SLIPSTREAM_BOTH bool holds_all(u32 slot) const { return ((s_.booked[slot / 32] & ~s_.spilled[slot / 32]) >> slot % 32 & 1) != 0; }
+    SLIPSTREAM_BOTH bool is_spilled(u32 slot) const { return (s_.spilled[slot / 32] >> slot % 32 & 1) != 0; }
 
     /// By a lane: the slot's task, which is in the book, has finished, or is found in the table from now on. Its stamps stand no more.
     SLIPSTREAM_BOTH void take_out(team_type& team, u32 slot) const
@@ -91,6 +100,7 @@ public:
     }
 
     static constexpr u32 readers_max = handle_page::readers_max;
+    static constexpr u32 few_readers = 3; ///< of most pages; the first places are taken first
 
 private:
     static constexpr u32 closed_tasks = 64; ///< what it costs to close the book is then little of a task
