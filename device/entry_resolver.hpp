@@ -11,18 +11,18 @@
 
 namespace slipstream::device {
 
-/// An access as a member of the task struct says it.
-struct member_access {
+/// A declared access, before it is packed.
+struct raw_access {
     u64 address;
-    u64 size; ///< bytes of the range, or of one row | handle + 1 << 40
+    u64 bytes; ///< of the range, or of one row
     u32 rows = 1;
     u32 pitch = 0; ///< 0: a range
+    u32 handle_plus_one = 0;
 
-    SLIPSTREAM_BOTH static member_access of(const known_handle& h) { return {h.head & abi::access_entry::address_mask, h.size, h.rows, h.pitch}; }
-    SLIPSTREAM_BOTH u64 bytes() const { return size & ((u64{1} << 40) - 1); }
+    SLIPSTREAM_BOTH static raw_access of(const known_handle& h) { return {h.head & abi::access_entry::address_mask, h.bytes(), h.rows, h.pitch, h.index() + 1}; }
     SLIPSTREAM_BOTH abi::access_entry entry(abi::access_mode mode) const
     {
-        return pitch != 0 ? abi::access_entry::rect(mode, address, bytes(), rows, pitch) : abi::access_entry::range(mode, address, bytes());
+        return pitch != 0 ? abi::access_entry::rect(mode, address, bytes, rows, pitch) : abi::access_entry::range(mode, address, bytes);
     }
 };
 
@@ -53,10 +53,10 @@ public:
     /// By a lane: `entry`, which ingest has left as entry i of a pool block, access number `member` of the task in `slot`, of the given type.
     SLIPSTREAM_BOTH table_entry resolve(table_entry entry, u32 slot, u32 type, u32 block, u32 i, u32 member) const
     {
-        member_access a{entry.begin(), entry.end() - entry.begin()};
+        raw_access a{entry.begin(), entry.end() - entry.begin()};
         if (unresolved_entry::is_handle(entry)) {
             const known_handle h = of_handle(unresolved_entry::handle_of(entry));
-            a = member_access::of(h);
+            a = raw_access::of(h);
             entry = h.entry(abi::mode_of(static_cast<u32>(entry.head)));
             s_.set_pool_entry(block, i, entry);
             if (entry.is_rect()) P::set(s_.pool_shapes[block * pool_block_entries + i], h.shape());
@@ -69,14 +69,15 @@ public:
 
     /// The first accesses of a message are the typed members of the task struct: puts pointer and size back in their place.
     template <class Words>
-    SLIPSTREAM_BOTH static void set_member(const abi::task_type& type, Words* words, u32 member, const member_access& a)
+    SLIPSTREAM_BOTH static void set_member(const abi::task_type& type, Words* words, u32 member, const raw_access& a)
     {
         if (member >= type.members) return;
         const u32 at = type.member_offset[member];
+        const u64 tail = a.bytes | static_cast<u64>(a.handle_plus_one) << 40;
         P::set(words[at], static_cast<u32>(a.address));
         P::set(words[at + 1], static_cast<u32>(a.address >> 32));
-        P::set(words[at + 2], static_cast<u32>(a.size));
-        P::set(words[at + 3], static_cast<u32>(a.size >> 32));
+        P::set(words[at + 2], static_cast<u32>(tail));
+        P::set(words[at + 3], static_cast<u32>(tail >> 32));
         if (type.rect_mask >> member & 1) {
             P::set(words[at + 4], a.rows);
             P::set(words[at + 5], a.pitch);

@@ -458,7 +458,7 @@ private:
             const u32* const w = words + 4 * k;
             const u32 e = mp.entry + k;
             blocks.at(0, k) = block_of(mp, e);
-            const member_access a{address_in(w), w[2]};
+            const raw_access a{address_in(w), w[2]};
             entry_resolver<P>::set_member(s_.types[mp.type], m_.records[rp.slot].words, mp.member + k, a);
             if ((mp.flags & abi::flag_no_access) == 0) put_entry(team, blocks.at(0, k), e, a.entry(abi::mode_of(w[0])));
         });
@@ -755,16 +755,15 @@ private:
         const bool by_handles = (w[0] & abi::handle_bit) != 0;
         SLIPSTREAM_ONE_COPY
         for (u32 i = 0; i < in; ++i) {
-            const u32 handle = w[i] & abi::handle_index_mask;
-            const member_access a = by_handles ? member_access::of(resolver_.of_handle(handle)) : two ? access_of_two(w, w + 4) : member_access{address_in(w), w[2]};
+            const raw_access a = by_handles ? raw_access::of(resolver_.of_handle(w[i] & abi::handle_index_mask)) : two ? access_of_two(w, w + 4) : raw_access{address_in(w), w[2]};
             entry_resolver<P>::set_member(type, m_.records[slot].words, member + i, a);
             if (i != 0 && (e + i) % pool_block_entries == 0) block = P::get(s_.pool_next[block]);
-            if (is_ordered) put_entry(team, block, e + i, a.entry(abi::mode_of(w[by_handles ? i : 0])), by_handles ? handle + 1 : 0);
+            if (is_ordered) put_entry(team, block, e + i, a.entry(abi::mode_of(w[by_handles ? i : 0])), a.handle_plus_one);
         }
         return block;
     }
 
-    SLIPSTREAM_BOTH static member_access access_of_two(const u32* first, const u32* second)
+    SLIPSTREAM_BOTH static raw_access access_of_two(const u32* first, const u32* second)
     {
         if (abi::kind_of(first[0]) == abi::entry_kind::rect) return {address_in(first), first[2], second[0], second[1]};
         return {address_in(first), first[2] | static_cast<u64>(second[0]) << 32};
@@ -902,7 +901,7 @@ private:
     /// variable with an address lies in memory that every acquire of this SM empties from the L1.
     SLIPSTREAM_BOTH u32* half(u32 r) const { return s_.halves + 3 * r; }
 
-    SLIPSTREAM_BOTH void take_access(team_type& team, u32 slot, message_progress& mp, abi::access_mode mode, const member_access& a)
+    SLIPSTREAM_BOTH void take_access(team_type& team, u32 slot, message_progress& mp, abi::access_mode mode, const raw_access& a)
     {
         if (team.leader()) entry_resolver<P>::set_member(s_.types[mp.type], m_.records[slot].words, mp.member, a);
         ++mp.member;

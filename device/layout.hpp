@@ -375,7 +375,7 @@ static_assert(sizeof(table_entry) == 16);
 struct alignas(16) known_handle {
     u64 head; ///< of the table_entry, without a mode
     u64 hi;   ///< likewise
-    u64 size; ///< of a member: bytes, or those of a row | handle + 1 << 40
+    u64 size; ///< as in a member: bytes, or those of a row | handle + 1 << 40
     u32 rows;
     u32 pitch; ///< 0: a range
 
@@ -386,8 +386,10 @@ struct alignas(16) known_handle {
         return {e.head, e.hi, h.bytes | static_cast<u64>(index + 1) << 40, h.rows != 0 ? h.rows : 1, h.rows != 0 ? h.pitch : 0};
     }
     SLIPSTREAM_BOTH table_entry entry(abi::access_mode mode) const { return {head | abi::access_entry::make(abi::entry_kind::none, mode, 0, 0).head, hi}; }
+    SLIPSTREAM_BOTH u64 bytes() const { return size & ((u64{1} << 40) - 1); }
+    SLIPSTREAM_BOTH u32 index() const { return static_cast<u32>(size >> 40) - 1; }
     /// For pool_shapes, of a rectangle.
-    SLIPSTREAM_BOTH u64 shape() const { return abi::access_entry::rect_tail(size & ((u64{1} << 40) - 1), rows, pitch); }
+    SLIPSTREAM_BOTH u64 shape() const { return abi::access_entry::rect_tail(bytes(), rows, pitch); }
 };
 static_assert(sizeof(known_handle) == 32);
 
