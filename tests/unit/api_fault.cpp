@@ -20,17 +20,6 @@ void has(const std::string& text, std::initializer_list<const char*> parts)
     for (const char* part : parts) CHECK(text.find(part) != std::string::npos);
 }
 
-/// What `call` throws as device_error; "" when it throws nothing.
-template <class Call> std::string lost(Call call)
-{
-    try {
-        call();
-    } catch (const device_error& e) {
-        return e.what();
-    }
-    return {};
-}
-
 /// Collects what the library logs; may be read meanwhile.
 class log_reader {
 public:
@@ -104,13 +93,13 @@ TEST_CASE("a body that never ends: waits honour their deadline, the stall names 
         CHECK(rt->wait(endless, after(20ms)).state == task_state::pending);
         CHECK(std::chrono::steady_clock::now() - before < 5s);
 
-        const std::string text = lost([&] { (void)rt->wait(behind); });
+        const std::string text = thrown<device_error>([&] { (void)rt->wait(behind); });
         has(text, {"no progress for", "config::stall_limit", "2 submission(s) unfinished", "worker ", " on SM ", "block 0 of gate 'the one that hangs' (submission 0:",
                    "1 of 2 worker(s) hold no unfinished task", "a body does not"});
         // From now on every call says the same; what was done before is still known.
-        CHECK(lost([&] { rt->submit(marker_task{}); }) == text);
-        CHECK(lost([&] { (void)rt->wait_all(); }) == text);
-        CHECK(lost([&] { (void)rt->query(behind); }) == text);
+        CHECK(thrown<device_error>([&] { rt->submit(marker_task{}); }) == text);
+        CHECK(thrown<device_error>([&] { (void)rt->wait_all(); }) == text);
+        CHECK(thrown<device_error>([&] { (void)rt->query(behind); }) == text);
         CHECK(rt->query(done).ok());
         const auto end = std::chrono::steady_clock::now();
         { auto gone = std::move(x); }
@@ -159,10 +148,10 @@ TEST_CASE("who waits for memory when the engine is lost is told so, and who asks
             buffer<u64> all(*rt, 512);
             rt->submit(g.task(), {.accesses = writes(all.data(), 4096)});
         }
-        const std::string text = lost([&] { (void)rt->allocate(4096); });
+        const std::string text = thrown<device_error>([&] { (void)rt->allocate(4096); });
         has(text, {"no progress for", "config::stall_limit"});
-        CHECK(lost([&] { (void)rt->wait_all(); }) == text);
-        CHECK(lost([&] { (void)rt->allocate(4096); }) == text);
+        CHECK(thrown<device_error>([&] { (void)rt->wait_all(); }) == text);
+        CHECK(thrown<device_error>([&] { (void)rt->allocate(4096); }) == text);
         rt.reset();
         g.open();
     });
@@ -216,8 +205,8 @@ TEST_CASE("an engine that stands still leaves in order and says what waits on wh
                 rt.submit(marker_task{}, {.accesses = reads(place(0), 8)});
                 const task_handle never{1, 500}; // of a ring that nobody submits to
                 rt.submit(marker_task{}, {.after = never, .order = ordering::no_access});
-                text = lost([&] { (void)rt.wait_all(); });
-                CHECK(lost([&] { (void)rt.query(second); }) == text); // it did not run
+                text = thrown<device_error>([&] { (void)rt.wait_all(); });
+                CHECK(thrown<device_error>([&] { (void)rt.query(second); }) == text); // it did not run
             }
             device::host_delay_hook = nullptr;
             g.open(); // threads that were left behind would take the cores from the next attempt
@@ -414,12 +403,12 @@ TEST_CASE("a lost device: the exception names type, name, submission and block o
             };
             while (!running()) std::this_thread::sleep_for(1ms);
             died = true;
-            const std::string text = lost([&] { (void)core.wait(wide, deadline::max()); });
+            const std::string text = thrown<device_error>([&] { (void)core.wait(wide, deadline::max()); });
             const auto named = [&](u64 position) { return "(submission 0:" + std::to_string(position) + ")"; };
             has(text, {"cudaErrorIllegalAddress", ("block 0 of gate " + named(start + 1)).c_str(), ("block 0 of gate 'wide' " + named(start + 2)).c_str(),
                        ("block 1 of gate 'wide' " + named(start + 2)).c_str(), "1 of 4 worker(s) hold no unfinished task"});
             CHECK(core.query(early).ok());
-            CHECK(lost([&] { submit(4, nullptr, {}); }) == text);
+            CHECK(thrown<device_error>([&] { submit(4, nullptr, {}); }) == text);
             has(log.text(), {"cudaErrorIllegalAddress"});
             g.open();
         }
@@ -431,7 +420,7 @@ TEST_CASE("memory that this machine does not have is refused with the settings t
 {
     auto c = host_config();
     c.memory_bytes = u64{1} << 56;
-    has(lost([&] { engine rt(c); }), {"found no room", "config::memory_bytes"});
+    has(thrown<device_error>([&] { engine rt(c); }), {"found no room", "config::memory_bytes"});
     engine rt(host_config());
     CHECK(rt.wait(rt.submit(marker_task{})).ok());
 }

@@ -9,17 +9,6 @@ using namespace slipstream::tests;
 
 namespace {
 
-/// What `call` throws as config_error; "" when it throws nothing.
-template <class Call> std::string refused(Call call)
-{
-    try {
-        call();
-    } catch (const config_error& e) {
-        return e.what();
-    }
-    return {};
-}
-
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 } // namespace
@@ -241,7 +230,7 @@ TEST_CASE("batch mode: memory that was given up comes back with run_batch, and a
         c.ring_slots = 4;
         engine rt(c);
         { buffer<u64> b(rt, 512); }
-        const std::string text = refused([&] { (void)rt.allocate(4096); });
+        const std::string text = thrown<config_error>([&] { (void)rt.allocate(4096); });
         INFO(text);
         CHECK(has(text, "run_batch()"));
         CHECK(has(text, "memory_bytes"));
@@ -250,10 +239,10 @@ TEST_CASE("batch mode: memory that was given up comes back with run_batch, and a
             buffer<u64> b(rt, 512);
             for (u32 i = 0; i < 4; ++i) rt.submit(marker_task{}, {.order = ordering::no_access});
         } // and when the ring had no room for it
-        CHECK(has(refused([&] { (void)rt.allocate(4096); }), "run_batch()"));
+        CHECK(has(thrown<config_error>([&] { (void)rt.allocate(4096); }), "run_batch()"));
         rt.run_batch();
         buffer<u64> b(rt, 512);
-        CHECK(has(refused([&] { (void)rt.allocate(256); }), "raise config::memory_bytes")); // nothing is to come
+        CHECK(has(thrown<config_error>([&] { (void)rt.allocate(256); }), "raise config::memory_bytes")); // nothing is to come
     });
 }
 
@@ -269,7 +258,7 @@ TEST_CASE("batch mode: download is refused before it takes or submits anything, 
         b.upload(x);
         const auto last = rt.submit(step_task{b});
         for (u32 i = 0; i < 8; ++i) { // twice the staging memory
-            const std::string text = refused([&] { b.download(y); });
+            const std::string text = thrown<config_error>([&] { b.download(y); });
             INFO(text);
             CHECK(has(text, "copy_task"));
         }
@@ -295,8 +284,8 @@ TEST_CASE("an upload that throws gives its staging memory back", "[api][memory]"
         b.upload(x);
         std::thread([&] {
             for (u32 i = 0; i < 8; ++i) { // twice the staging memory
-                CHECK(has(refused([&] { b.upload(x); }), "config::rings"));
-                CHECK(has(refused([&] { b.download(y); }), "config::rings"));
+                CHECK(has(thrown<config_error>([&] { b.upload(x); }), "config::rings"));
+                CHECK(has(thrown<config_error>([&] { b.download(y); }), "config::rings"));
             }
         }).join();
         b.upload(x);
@@ -310,14 +299,14 @@ TEST_CASE("sizes that cannot be are refused: more than the pool has, more than c
     in_time(20, [] {
         engine rt(host_config());
         constexpr u64 most = std::numeric_limits<u64>::max();
-        const std::string too_much = refused([&] { (void)rt.allocate((1u << 20) + 1); });
+        const std::string too_much = thrown<config_error>([&] { (void)rt.allocate((1u << 20) + 1); });
         INFO(too_much);
         CHECK(has(too_much, "1048577 B"));
         CHECK(has(too_much, "config::memory_bytes"));
         CHECK(has(too_much, "1048576"));
-        CHECK(refused([&] { (void)rt.allocate(most); }) != "");
-        CHECK(refused([&] { buffer<unsigned char> b(rt, most); }) != "");
-        const std::string too_many = refused([&] { buffer<u64> b(rt, most / 8 + 2); }); // 8 B when it wraps
+        CHECK(thrown<config_error>([&] { (void)rt.allocate(most); }) != "");
+        CHECK(thrown<config_error>([&] { buffer<unsigned char> b(rt, most); }) != "");
+        const std::string too_many = thrown<config_error>([&] { buffer<u64> b(rt, most / 8 + 2); }); // 8 B when it wraps
         INFO(too_many);
         CHECK(has(too_many, std::to_string(most / 8 + 2) + " elements of 8 B"));
 
@@ -326,7 +315,7 @@ TEST_CASE("sizes that cannot be are refused: more than the pool has, more than c
         std::vector<u64> y(64), long_y(65);
         a.upload(zeros);
         b.upload(zeros);
-        for (const std::string& text : {refused([&] { a.upload(more); }), refused([&] { a.download(long_y); })}) {
+        for (const std::string& text : {thrown<config_error>([&] { a.upload(more); }), thrown<config_error>([&] { a.download(long_y); })}) {
             INFO(text);
             CHECK(has(text, "65 elements"));
             CHECK(has(text, "64"));
@@ -336,7 +325,7 @@ TEST_CASE("sizes that cannot be are refused: more than the pool has, more than c
         b.download(std::span(y).first(3)); // shorter ones are fine
         auto moved = std::move(a);
         CHECK(a.size() == 0);
-        CHECK(refused([&] { a.upload(zeros); }) != "");
+        CHECK(thrown<config_error>([&] { a.upload(zeros); }) != "");
     });
 }
 
@@ -451,7 +440,7 @@ TEST_CASE("handles of a buffer end with it: whoever gets its memory may register
         CHECK(rt.wait_all());
         buffer<u64> live(rt, 512);
         (void)live.handle();
-        CHECK(has(refused([&] { (void)rt.register_range(live.data(), 8); }), "equal or disjoint"));
+        CHECK(has(thrown<config_error>([&] { (void)rt.register_range(live.data(), 8); }), "equal or disjoint"));
     });
 }
 

@@ -3,11 +3,23 @@
 #include "tests/stress/in_time.hpp"
 #include <atomic>
 #include <slipstream/runtime.hpp>
+#include <string>
 #include <vector>
 
 namespace slipstream::tests {
 
 using namespace std::chrono_literals;
+
+/// What `call` throws as an Error; "" when it throws nothing.
+template <class Error, class Call> std::string thrown(Call call)
+{
+    try {
+        call();
+    } catch (const Error& e) {
+        return e.what();
+    }
+    return {};
+}
 
 /// x[i] = x[i] * 3 + 1: n of them in a chain give one value only in the right number.
 struct step_task {
