@@ -13,7 +13,7 @@
 //         4 old accesses that a write covers are superseded; what is left of the batch's own becomes live and enters the index.
 // COST    without the book, in cycles of a batch of 22 tasks of a stencil, four handles each, three teams (H200, a build with clock reads): 7300 where nothing they meet is live any more, 12 900
 //         where all of it is; of a batch by four teams step 1 took 3000 (750 of it to resolve the handles), looking 2300, entering 1600. Forgetting the
-//         accesses of 24 finished tasks 2000. Four accesses that the index cannot tell of: 45 instructions for each word. Three barriers, four with step 3, one more where the book is closed.
+//         accesses of 24 finished tasks 2000. Four accesses that the index cannot tell of: 45 instructions for each word. Three barriers, four with step 3, one more where the batch closes the book.
 // OWNERS  who carries out an order of the leading team, which lays out the next one in the other half meanwhile. Words of rows, masks and the index are shared by
 //         set_bits, clear_bits, add and claim.
 #pragma once

@@ -40,14 +40,6 @@ public:
     /// Counts entries put so far; wraps.
     SLIPSTREAM_BOTH u32 position() const { return tail_; }
 
-    /// Entries published that the consumer has not given back, by a look at its counter now.
-    SLIPSTREAM_BOTH u32 backlog(typename P::team& team)
-    {
-        head_seen_ = team.broadcast(team.leader() ? P::load(APush, *q_.head, Look, scope::block) : 0u);
-        team.sync();
-        return published_ - head_seen_;
-    }
-
     /// Writes an entry without showing it. There must be room. All lanes call it; the leader writes.
     SLIPSTREAM_BOTH void put(typename P::team& team, const T& value)
     {
@@ -74,10 +66,12 @@ public:
         publish(team);
     }
 
-    /// Has the consumer given everything back that was published?
+    /// Has the consumer given everything back that was published? By a look at its counter now.
     SLIPSTREAM_BOTH bool drained(typename P::team& team)
     {
-        return backlog(team) == 0 && published_ == tail_;
+        head_seen_ = team.broadcast(team.leader() ? P::load(APush, *q_.head, Look, scope::block) : 0u);
+        team.sync();
+        return published_ == head_seen_ && published_ == tail_;
     }
 
 private:
