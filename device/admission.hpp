@@ -84,12 +84,11 @@ public:
     SLIPSTREAM_BOTH void finish(crew_type& crew)
     {
         settle(crew);
-        if (crew.team().leader()) {
-            s_.counters[saved_whole] = whole_;
-            s_.counters[saved_live_words] = words_;
-        }
         tell(crew.team(), {order_kind::leave, 0, {}});
-        crew.sync();
+        crew.sync(); // the helpers, too, read the counters when they began
+        if (!crew.team().leader()) return;
+        s_.counters[saved_whole] = whole_;
+        s_.counters[saved_live_words] = words_;
     }
 
 private:

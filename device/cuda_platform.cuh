@@ -244,6 +244,7 @@ struct cuda_platform {
             values.at(0, rank()) = sum - own;
         }
         __device__ static __forceinline__ u32 add(u32& word, u32 value) { return atomicAdd(&word, value); }
+        __device__ static __forceinline__ u32 add(cell<u32>& word, u32 value) { return atomicAdd(&word.raw, value); }
         __device__ static __forceinline__ u32 set_bits(u32& word, u32 bits) { return atomicOr(&word, bits); }
         __device__ static __forceinline__ void set_bits(cell<u32>& word, u32 bits) { atomicOr(&word.raw, bits); }
         __device__ static __forceinline__ u32 clear_bits(u32& word, u32 bits) { return atomicAnd(&word, ~bits); }
@@ -273,8 +274,9 @@ struct cuda_platform {
     struct crew {
         __device__ static constexpr u32 teams() { return 4; }
         __device__ static __forceinline__ u32 index() { return (threadIdx.x / 32 + 2) % 4; }
-        __device__ static __forceinline__ void sync() { asm volatile("bar.sync 1, %0;" ::"n"(32 * teams()) : "memory"); }
-        __device__ static __forceinline__ void sync_helpers() { asm volatile("bar.sync 2, %0;" ::"n"(32 * (teams() - 1)) : "memory"); }
+        // barrier.sync, not bar.sync: that one is barrier.sync.aligned, which synccheck reports where leader and helpers do not meet in one and the same instruction.
+        __device__ static __forceinline__ void sync() { asm volatile("barrier.sync 1, %0;" ::"n"(32 * teams()) : "memory"); }
+        __device__ static __forceinline__ void sync_helpers() { asm volatile("barrier.sync 2, %0;" ::"n"(32 * (teams() - 1)) : "memory"); }
         __device__ __forceinline__ cuda_platform::team& team() { return lanes_; }
 
     private:

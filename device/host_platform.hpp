@@ -212,6 +212,7 @@ struct host_platform {
             for (u32 k = 0; k < 32; ++k) sum += std::exchange(values.at(0, k), sum);
         }
         static u32 add(u32& word, u32 value) { return std::exchange(word, word + value); }
+        static u32 add(cell<u32>& word, u32 value) { return add(word.raw, value); }
         static u32 set_bits(u32& word, u32 bits) { return std::exchange(word, word | bits); }
         static void set_bits(cell<u32>& word, u32 bits) { word.raw |= bits; }
         static u32 clear_bits(u32& word, u32 bits) { return std::exchange(word, word & ~bits); }

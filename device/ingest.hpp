@@ -216,6 +216,7 @@ private:
                 if (c < bad[j]) stage(chunks.at(j, c), s_.progress[first + j].position, c, s_.incoming + j * staged_words, bad[j]);
             });
         }
+        team.sync(); // all have looked at the last ones
         SLIPSTREAM_UNROLL
         for (u32 j = 0; j < rings_at_once; ++j) {
             const u32 whole = team.reduce_min(bad[j]) / abi::slot_chunks;
@@ -516,8 +517,8 @@ private:
         P::store(edge::P4_status, record.status, 0u, order::relaxed, scope::device);
         const u64 id = static_cast<u64>(r) << 56 | number;
         P::set(s_.task_id[slot], id);
-        s_.outstanding[slot] = h.blocks > m_.n.workers ? 1 : h.blocks; // with tickets: one until they are drawn
-        s_.dealt[slot] = 0;
+        P::set(s_.outstanding[slot], h.blocks > m_.n.workers ? 1 : h.blocks); // with tickets: one until they are drawn
+        P::set(s_.dealt[slot], 0u);
         P::set(s_.heads[slot], task_head{slot | h.type << 16, identity_of(id), h.blocks,
                                             entries | (h.flags & ~u32{abi::flag_no_access}) << 16});
     }

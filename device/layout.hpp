@@ -592,8 +592,8 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(targets, u32, near, s.window)      /* what the slot's finished_count comes to with the task that was handed over last */ \
     X(waits_near, cell<awaited_task>, near, s.window * waits_near_max) /* of a staged task, the first ones */           \
     X(waits_far, cell<awaited_task>, far, s.window * (waits_max - waits_near_max)) /* and the others */                 \
-    X(dealt, u32, near, s.window)        /* blocks mailed */                                                            \
-    X(outstanding, u32, near, s.window)  /* see scheduler */                                                            \
+    X(dealt, cell<u32>, near, s.window)  /* blocks mailed */                                                            \
+    X(outstanding, cell<u32>, near, s.window) /* see scheduler */                                                       \
     X(sent, u32, near, 32 * s.worker_groups())   /* mails ever sent to a worker; wraps */                               \
     X(seen, u32, near, 32 * s.worker_groups())   /* answers ever taken from it */                                       \
     X(mailed, u16, near, 32 * s.worker_groups() * P::mailbox_depth) /* slots of its last mails */                       \

@@ -218,8 +218,8 @@ private:
             }
             if (team.leader()) {
                 const u32 slot = entry & ~skipped_flag;
-                s_.outstanding[slot] = P::get(s_.heads[slot]).blocks;
-                s_.dealt[slot] = 0;
+                P::set(s_.outstanding[slot], P::get(s_.heads[slot]).blocks);
+                P::set(s_.dealt[slot], 0u);
                 reports_.put_ahead(skipped, report::make(report_kind::skipped, slot));
             }
             ++skipped;
@@ -316,10 +316,10 @@ private:
         team.sync();
         if (open_ != no_slot && team.any(drawn)) {
             // The task at the head of the ready queue has no tickets left: nobody else is invited, its last answer completes it.
-            const u32 left = s_.outstanding[open_] - 1;
+            const u32 left = P::get(s_.outstanding[open_]) - 1;
             team.sync();
             if (team.leader()) {
-                s_.outstanding[open_] = left;
+                P::set(s_.outstanding[open_], left);
                 if (left == 0) s_.batch[completed] = open_;
             }
             if (left == 0) ++completed;
@@ -369,7 +369,7 @@ private:
             }
             const bool late = entry.linked_after(covered_);
             if (p.head.blocks <= m_.n.workers) {
-                p.block = s_.dealt[slot];
+                p.block = P::get(s_.dealt[slot]);
                 p.count = p.head.blocks - p.block;
                 if (entry.waits() != 0 && is_brief(slot)) p.depth = brief_places;
             } else {
@@ -387,8 +387,8 @@ private:
             }
             team.sync();
             if (team.leader()) {
-                s_.dealt[slot] = p.block + mailed;
-                if (p.tickets) s_.outstanding[slot] += mailed;
+                P::set(s_.dealt[slot], p.block + mailed);
+                if (p.tickets) P::set(s_.outstanding[slot], P::get(s_.outstanding[slot]) + mailed);
             }
             team.sync();
             break;
@@ -400,7 +400,7 @@ private:
     /// A staged task may not be mailed while there is poison, unless some of it was mailed before: it goes back to the linker.
     SLIPSTREAM_BOTH bool declines(team_type& team, u32 slot)
     {
-        if (s_.dealt[slot] != 0) return false;
+        if (P::get(s_.dealt[slot]) != 0) return false;
         if (team.leader()) reports_.put_ahead(0, report::make(report_kind::declined, slot));
         reports_.advance(1);
         return true;

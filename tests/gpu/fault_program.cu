@@ -55,6 +55,36 @@ struct spin_task {
     }
 };
 
+enum class mistake : u32 { beyond, unwritten, race, divergence };
+
+/// What the sanitizers are for: tests/gpu/sanitize wants each of them to find its own.
+struct mistaken_task {
+    static constexpr const char* name = "mistaken";
+    u64 words; ///< one for each thread of the block, and one
+    u32 kind;
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
+    {
+#if defined(__CUDA_ARCH__)
+        auto* const w = reinterpret_cast<u32*>(words);
+        const u32 me = block.rank(), other = (me + 32) % block.size();
+        __shared__ u32 seen[256];
+        switch (static_cast<mistake>(kind)) {
+        case mistake::beyond: w[me + 2] = 1; break;
+        case mistake::unwritten: w[me] = w[me] == 1 ? 2 : 3; break;
+        case mistake::race: // no barrier between what one warp writes and another reads
+            seen[me] = me;
+            w[me] = seen[other];
+            break;
+        case mistake::divergence: // a mask without the lane that names it
+            if (me < 16) __syncwarp(0xffff0000u);
+            break;
+        }
+#else
+        (void)block;
+#endif
+    }
+};
+
 struct step_task {
     static constexpr const char* name = "step";
     inout<u64> x;
@@ -67,9 +97,9 @@ struct step_task {
 /// One worker an SM is enough here, and half as long to compile.
 class fault_engine : public runtime_base {
 public:
-    using list = task_list<faulty_task, spin_task, step_task, copy_task, fill_task, marker_task>;
+    using list = task_list<faulty_task, spin_task, mistaken_task, step_task, copy_task, fill_task, marker_task>;
     explicit fault_engine(const config& c)
-        : runtime_base(c, detail::image_for_workers<detail::platforms, 1, faulty_task, spin_task, step_task, copy_task, fill_task, marker_task>())
+        : runtime_base(c, detail::image_for_workers<detail::platforms, 1, faulty_task, spin_task, mistaken_task, step_task, copy_task, fill_task, marker_task>())
     {
     }
     template <class Task> task_handle submit(const Task& task, const submit_options& o = {}) { return submit_as(list::index_of<Task>(), task, o); }
@@ -207,6 +237,21 @@ void busy()
     }
 }
 
+/// One kernel, which ends by itself: sanitizers see it whole.
+void make(mistake kind)
+{
+    config c = gpu();
+    c.batch = true;
+    c.stall_limit = 5s;
+    u32* words = nullptr;
+    if (cudaMalloc(&words, 257 * sizeof(u32)) != cudaSuccess) throw device_error("no memory");
+    say("batch", thrown([&] {
+            fault_engine rt(c);
+            rt.submit(mistaken_task{reinterpret_cast<u64>(words), static_cast<u32>(kind)}, {.order = ordering::no_access});
+            rt.run_batch();
+        }));
+}
+
 void memory()
 {
     config c = gpu();
@@ -246,6 +291,10 @@ int main(int count, char** arguments)
     else if (what == "stall") stall();
     else if (what == "busy") busy();
     else if (what == "memory") memory();
+    else if (what == "beyond") make(mistake::beyond);
+    else if (what == "unwritten") make(mistake::unwritten);
+    else if (what == "race") make(mistake::race);
+    else if (what == "divergence") make(mistake::divergence);
     else if (what == "healthy") say("new runtime on the GPU", health(gpu()));
     else {
         std::fprintf(stderr, "fault_program: unknown fault '%s'\n", what.c_str());

@@ -59,6 +59,60 @@ TEST_CASE("random streams equal the sequential run with two workers on an SM", "
     in_time(30, [] { fuzz_all(6000, 2, {16, 64, 256}); });
 }
 
+// The whole life of a kernel in one launch: what the sanitizers see of the engine (tests/gpu/sanitize).
+TEST_CASE("batch mode: a random stream of every kind of access equals the sequential run", "[gpu][fuzz]")
+{
+    in_time(60, [] {
+        for (const u32 window : {16u, 64u}) {
+            auto c = gpu_config();
+            c.batch = true;
+            c.window = window;
+            c.ring_slots = 16384;
+            gpu_engine rt(c);
+            stream_shape shape;
+            shape.tasks = 300;
+            const digest_stream stream(7000 + window, shape);
+            std::vector<u64> memory = stream.initial();
+            buffer<u64> cells(rt, memory.size());
+            buffer<cell_op> ops(rt, stream.ops().size());
+            const auto copy = [](void* to, const void* from, u64 bytes) { REQUIRE(cudaMemcpy(to, from, bytes, cudaMemcpyDefault) == cudaSuccess); };
+            copy(ops.data(), stream.ops().data(), stream.ops().size() * sizeof(cell_op));
+            copy(cells.data(), memory.data(), memory.size() * sizeof(u64));
+            const auto handles = stream.register_handles(rt, cells.data());
+            const task_handle first = rt.submit(marker_task{});
+            for (u32 t = 0; t < shape.tasks; ++t) stream.submit(rt, t, cells.data(), ops.data(), handles, {first.ring}, {first.position + 1});
+            rt.run_batch();
+            copy(memory.data(), cells.data(), memory.size() * sizeof(u64));
+            const std::string verdict = stream.compare(memory);
+            INFO("window " << window << ": " << verdict);
+            CHECK(verdict.empty());
+        }
+    });
+}
+
+TEST_CASE("batch mode: who reads what a failed task was to write is cancelled, others run", "[gpu]")
+{
+    in_time(20, [] {
+        auto c = gpu_config();
+        c.batch = true;
+        gpu_engine rt(c);
+        buffer<u64> spoilt(rt, 64), sound(rt, 64);
+        std::vector<u64> ones(64, 1), x(64);
+        spoilt.upload(ones);
+        sound.upload(ones);
+        const task_handle failed = rt.submit(fail_task{17, 1}, {.blocks = 2, .accesses = writes(spoilt.data(), 512)});
+        const task_handle cancelled = rt.submit(step_task{spoilt});
+        const task_handle ran = rt.submit(step_task{sound});
+        rt.run_batch();
+        CHECK(rt.query(failed).state == task_state::failed);
+        CHECK(rt.query(failed).code == 17);
+        CHECK(rt.query(cancelled).state == task_state::cancelled);
+        CHECK(rt.query(ran).ok());
+        REQUIRE(cudaMemcpy(x.data(), sound.data(), 512, cudaMemcpyDeviceToHost) == cudaSuccess);
+        CHECK(x == std::vector<u64>(64, stepped(1, 1)));
+    });
+}
+
 TEST_CASE("a removed RAW, WAR or WAW access is noticed by the digest on the GPU", "[gpu][fuzz]")
 {
     struct edge_case {

@@ -72,6 +72,12 @@ public:
         engine::cell_access(number(engine::register_cell), engine::cell_use::update);
         value_ |= bits;
     }
+    /// As add of a team does it, likewise.
+    T add(const T& value)
+    {
+        engine::cell_access(number(engine::register_cell), engine::cell_use::update);
+        return std::exchange(value_, value_ + value);
+    }
     u32 index() const { return number(engine::register_cell); }
 
 private:
@@ -197,6 +203,7 @@ struct model_platform {
         // Plain: fibers change places at atomics and collectives only.
         static u32 add(u32& word, u32 value) { return std::exchange(word, word + value); }
         static u32 set_bits(u32& word, u32 bits) { return std::exchange(word, word | bits); }
+        static u32 add(cell<u32>& word, u32 value) { return word.add(value); }
         static void set_bits(cell<u32>& word, u32 bits) { word.set_bits(bits); }
         static u32 clear_bits(u32& word, u32 bits) { return std::exchange(word, word & ~bits); }
         static bool claim(u32& word, u32 value) { return join(word, value); }

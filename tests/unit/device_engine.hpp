@@ -138,8 +138,8 @@ public:
                                                                 entries[e].kind() == abi::entry_kind::after ? 1u << at : 0);
             P::set(s.pool_tags[last], P::get(s.pool_tags[last]) | tag.word);
         }
-        s.outstanding[slot] = blocks > m.n.workers ? 1 : blocks;
-        s.dealt[slot] = 0;
+        P::set(s.outstanding[slot], blocks > m.n.workers ? 1 : blocks);
+        P::set(s.dealt[slot], 0u);
         P::set(m.records[slot].blocks, blocks);
         P::store(device::edge::P0_ticket, m.records[slot].next_block, 0u, device::order::relaxed, device::scope::device);
         P::store(device::edge::P4_status, m.records[slot].status, 0u, device::order::relaxed, device::scope::device);
