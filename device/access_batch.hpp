@@ -5,7 +5,8 @@
 //
 // STEPS   1 every access is marked in the cells of a small table that it touches, with the bit of its task; not so where the batch is one task
 //         2 by the handle book (handle_book.hpp), if it is open and all accesses are by handle: a cell is a handle then, its masks say which tasks of the batch
-//           come before, the page of the handle says who else, and steps 3 and 4 have next to nothing to do.
+//           come before, the page of the handle says who else, and steps 3 and 4 have next to nothing to do. While it is open a batch is taken in as if it
+//           were so; where some access is not, that is known behind step 1, which begins anew.
 //           Otherwise an access looks at the tasks before it that share a cell, the last one first, up to one that covers it; who is covered by a write of
 //           the batch has no need to look further. The others are looked up in the access index.
 //         3 those of which the index cannot tell are compared with all live accesses: 32 old ones a word, a lane each, against four new
@@ -13,7 +14,8 @@
 //         4 old accesses that a write covers are superseded; what is left of the batch's own becomes live and enters the index.
 // COST    without the book, in cycles of a batch of 22 tasks of a stencil, four handles each, three teams (H200, a build with clock reads): 7300 where nothing they meet is live any more, 12 900
 //         where all of it is; of a batch by four teams step 1 took 3000 (750 of it to resolve the handles), looking 2300, entering 1600. Forgetting the
-//         accesses of 24 finished tasks 2000. Four accesses that the index cannot tell of: 45 instructions for each word. Three barriers, four with step 3, one more where the batch closes the book.
+//         accesses of 24 finished tasks 2000. Four accesses that the index cannot tell of: 45 instructions for each word. Barriers: two by the
+//         book; three without, four with step 3, two more where the batch closes the book.
 // OWNERS  who carries out an order of the leading team, which lays out the next one in the other half meanwhile. Words of rows, masks and the index are shared by
 //         set_bits, clear_bits, add and claim.
 #pragma once
@@ -99,7 +101,7 @@ public:
             for (u32 j = 0; j < mine; ++j, block = P::get(s_.pool_next[block])) s_.batch_blocks[half * batch_max + before.at(0, k) + j] = block | k << task_shift;
             return true;
         });
-        if (team.leader()) mark_of(half, waiting_tasks) = mark_of(half, scans_due) = mark_of(half, covered_count) = 0;
+        if (team.leader()) mark_of(half, waiting_tasks) = mark_of(half, scans_due) = mark_of(half, covered_count) = mark_of(half, not_by_handle) = 0;
         const u32 first_blocks = team.from_lane(blocks, 0);
         const bool goes_on = first_blocks > most;
         const u32 tasks = team.any(alone) || taken != 0 || goes_on ? 1 : able == ~0u ? 32 : lowest_bit(~able);
@@ -117,14 +119,16 @@ public:
         const bool whole_tasks = batch.goes_on == 0 && span_of(0) >> 16 == 0;
         const bool open = book_.open(), worn = book_.worn();
         access_lanes mine;
-        const u32 grid = prepare(team, number, teams, batch, open, mine, sync);
-        const bool booked = open && grid == by_begin && whole_tasks;
-        if (!booked) leave_book(team, number, teams, open, worn, grid == by_begin ? batch.tasks : 0, sync);
-        const bool several = batch.tasks > 1 || booked; // else nothing of the batch comes before any access
-        if (several) mark_cells(team, booked ? by_handle : grid, mine);
         if (span_of(0) >> 16 == 0) begin_rows(team, number, teams, batch);
         if (team.leader()) s_.batch_dead[number] = 0;
-        sync();
+        const bool booked = open && whole_tasks && take_in(team, number, batch, mine, sync);
+        const bool several = batch.tasks > 1 || booked; // else nothing of the batch comes before any access
+        if (!booked) {
+            const u32 grid = prepare(team, number, teams, batch, mine, sync);
+            leave_book(team, number, teams, open, worn, grid == by_begin ? batch.tasks : 0, sync);
+            if (several) mark_cells(team, grid, mine);
+            sync();
+        }
         look(team, number, batch, several, booked, mine);
         sync();
         if (several) clear_cells(team, mine);
@@ -184,17 +188,17 @@ private:
     static constexpr u32 no_access = ~0u;
     static constexpr u32 every_byte = index_grids; ///< a grid of one cell
     static constexpr u32 some_raw = 1u << 31;
-    static constexpr u32 by_begin = ~0u;  ///< in place of a grid: handles are the same memory or disjoint, where they begin is enough;
-    static constexpr u32 by_handle = ~1u; ///< and a cell for each handle, of which it alone is
+    static constexpr u32 by_begin = ~0u; ///< in place of a grid: handles are the same memory or disjoint, where they begin is enough
 
     /// Words of batch_marks.
     enum mark_word : u32 {
         waiting_tasks, ///< a bit a task: it waits for somebody
         scans_due,     ///< entries of batch_scans
         covered_count, ///< bits ever set in `covered`
+        not_by_handle, ///< the book cannot tell of this batch
     };
 
-    static_assert(covered_count < batch_marks_max);
+    static_assert(not_by_handle < batch_marks_max);
 
     SLIPSTREAM_BOTH u32& mark_of(u32 half, mark_word m) const { return s_.batch_marks[half * batch_marks_max + m]; }
     // Of the half in hand.
@@ -209,8 +213,8 @@ private:
         lane_values numbers; ///< in the pool, or no_access
         lane_values tasks;   ///< of the batch
         lane_values cells;   ///< two, 16 bits each
-        lane_values handles; ///< where the access is by one
-        typename P::template lane_array<handle_page, 1> pages; ///< of the handles, while the book is open
+        lane_values handles; ///< in the book
+        typename P::template lane_array<handle_page, 1> pages; ///< likewise
         lane_values spilled; ///< the book has no room for it
 
         SLIPSTREAM_BOTH bool there(u32 k) { return numbers.at(0, k) != no_access; }
@@ -333,17 +337,89 @@ private:
         return static_cast<u32>(abi::conflicts(a, b)) | (mine.writes() && abi::covers(a, b)) << 1 | (old.writes() && abi::covers(b, a)) << 2;
     }
 
-    /// Takes the accesses in, with the pages of their handles if the book is open. Returns a grid on which each touches two cells at most; by_begin: all of them
-    /// are by handles.
+    /// By each team, of a batch of whole tasks while the book is open: takes its accesses in as if all of the batch were by handle, with their pages, and
+    /// marks each in the cell of its handle: of a cell it alone is. True if so it is; else the batch is to be prepared anew. Pages, and what the handles name, are on their
+    /// way meanwhile.
     template <class Sync>
-    SLIPSTREAM_BOTH u32 prepare(team_type& team, u32 number, u32 teams, const extent& batch, bool open, access_lanes& mine, Sync sync) const
+    SLIPSTREAM_BOTH bool take_in(team_type& team, u32 number, const extent& batch, access_lanes& mine, Sync sync) const
+    {
+        typename P::template lane_array<known_handle, 1> named;
+        lane_values left; // to be resolved, 1; of a block with such, 2
+        const u32 others = team.mask32([&](u32 k) {
+            mine.numbers.at(0, k) = no_access;
+            mine.tasks.at(0, k) = mine.cells.at(0, k) = mine.handles.at(0, k) = mine.spilled.at(0, k) = left.at(0, k) = 0;
+            mine.pages.at(0, k) = {}; // or the compiler carries along what was there before
+            named.at(0, k) = {};
+            const u32 b = number * team_blocks + k / pool_block_entries;
+            if (b >= batch.blocks) return false;
+            const u32 i = k % pool_block_entries;
+            const u32 block = batch_block(b) & block_mask;
+            const u32 at = block * pool_block_entries + i;
+            const pool_tag tag{P::get(s_.pool_tags[block])};
+            const table_entry entry = mine.entries.at(0, k) = s_.pool_entry(block, i);
+            mine.tasks.at(0, k) = batch_block(b) >> task_shift;
+            if (tag.unresolved() != 0) {
+                left.at(0, k) = 2;
+                if (!(tag.unresolved() >> i & 1)) return false;
+                left.at(0, k) = 3;
+                if (!unresolved_entry::is_handle(entry)) return entry_resolver<P>::is_memory(entry);
+                mine.handles.at(0, k) = unresolved_entry::handle_of(entry);
+                named.at(0, k) = resolver_.of_handle(mine.handles.at(0, k));
+            } else {
+                if (!(tag.memory() >> i & 1)) return false;
+                if (!entry.registered()) return true;
+                mine.handles.at(0, k) = P::get(s_.pool_handles[at]);
+            }
+            mine.pages.at(0, k) = book_.page(mine.handles.at(0, k));
+            mine.numbers.at(0, k) = at;
+            return false;
+        });
+        team.each32([&](u32 k) {
+            if (!mine.there(k)) return;
+            const bool writes = left.at(0, k) != 0 ? unresolved_entry::writes(mine.entries.at(0, k)) : mine.entries.at(0, k).writes();
+            const u32 at = mark_cell(team, mine.handles.at(0, k) + 1, mine.tasks.at(0, k), writes);
+            mine.cells.at(0, k) = at | at << 16;
+        });
+        if (others != 0 && team.leader()) team.set_bits(mark(not_by_handle), 1);
+        const u32 there = team.mask32([&](u32 k) {
+            if (!(left.at(0, k) & 1)) return false;
+            const u32 b = number * team_blocks + k / pool_block_entries;
+            mine.entries.at(0, k) = resolve(b, k, mine.tasks.at(0, k), mine.entries.at(0, k), named.at(0, k));
+            return entry_resolver<P>::is_memory(mine.entries.at(0, k));
+        });
+        team.each32([&](u32 k) {
+            if (left.at(0, k) != 0 && k % pool_block_entries == 0) set_resolved(number * team_blocks + k / pool_block_entries, there >> k);
+        });
+        sync();
+        if (mark(not_by_handle) == 0) return true;
+        clear_cells(team, mine);
+        return false;
+    }
+
+    /// By a lane: resolves `entry` of block b of the batch, of the task numbered so. `h`: see entry_resolver::named_by().
+    SLIPSTREAM_BOTH table_entry resolve(u32 b, u32 k, u32 task, const table_entry& entry, const known_handle& h) const
+    {
+        const u32 i = k % pool_block_entries;
+        const u32 slot = batch_slot(task), span = span_of(task);
+        const u32 member = (b - (span & 0xff) + (span >> 16)) * pool_block_entries + i;
+        return resolver_.resolve(entry, h, slot, P::get(s_.heads[slot]).slot_and_type >> 16, batch_block(b) & block_mask, i, member);
+    }
+    /// By a lane: no entry of that block is left to be resolved; `memory`: in its lowest bits, those that are accesses.
+    SLIPSTREAM_BOTH void set_resolved(u32 b, u32 memory) const
+    {
+        const u32 block = batch_block(b);
+        P::set(s_.pool_tags[block & block_mask], pool_tag::make(batch_slot(block >> task_shift), memory & ((1u << pool_block_entries) - 1), 0).word);
+    }
+
+    /// Takes the accesses in. Returns a grid on which each touches two cells at most; by_begin: all of them are by handles.
+    template <class Sync>
+    SLIPSTREAM_BOTH u32 prepare(team_type& team, u32 number, u32 teams, const extent& batch, access_lanes& mine, Sync sync) const
     {
         lane_values complements; // of grids: their minimum is that of the coarsest
         lane_values tags;        // to be written; 0: none
         const u32 there = team.mask32([&](u32 k) {
             mine.numbers.at(0, k) = no_access;
-            mine.tasks.at(0, k) = mine.cells.at(0, k) = mine.handles.at(0, k) = mine.spilled.at(0, k) = tags.at(0, k) = 0;
-            mine.pages.at(0, k) = {}; // or the compiler carries along what was there before
+            mine.tasks.at(0, k) = mine.cells.at(0, k) = mine.spilled.at(0, k) = tags.at(0, k) = 0;
             complements.at(0, k) = ~0u;
             const u32 b = number * team_blocks + k / pool_block_entries;
             if (b >= batch.blocks) return false;
@@ -356,29 +432,15 @@ private:
             const table_entry entry = s_.pool_entry(block, i);
             if (tag.unresolved() == 0) {
                 mine.entries.at(0, k) = entry;
-                if (!(tag.memory() >> i & 1)) return false;
-                if (open && entry.registered()) {
-                    mine.handles.at(0, k) = P::get(s_.pool_handles[mine.numbers.at(0, k)]);
-                    mine.pages.at(0, k) = book_.page(mine.handles.at(0, k));
-                }
-                return true;
+                return (tag.memory() >> i & 1) != 0;
             }
             tags.at(0, k) = 1;
             if (!(tag.unresolved() >> i & 1)) return false;
-            if (open && unresolved_entry::is_handle(entry)) { // its page comes with what it names
-                mine.handles.at(0, k) = unresolved_entry::handle_of(entry);
-                mine.pages.at(0, k) = book_.page(mine.handles.at(0, k));
-            }
-            const u32 slot = batch_slot(task);
-            const u32 span = span_of(task);
-            const u32 member = (b - (span & 0xff) + (span >> 16)) * pool_block_entries + i;
-            mine.entries.at(0, k) = resolver_.resolve(entry, slot, P::get(s_.heads[slot]).slot_and_type >> 16, block, i, member);
+            mine.entries.at(0, k) = resolve(b, k, task, entry, resolver_.named_by(entry));
             return entry_resolver<P>::is_memory(mine.entries.at(0, k));
         });
         const u32 raw = team.mask32([&](u32 k) {
-            if (tags.at(0, k) != 0 && k % pool_block_entries == 0)
-                P::set(s_.pool_tags[mine.numbers.at(0, k) / pool_block_entries],
-                       pool_tag::make(batch_slot(mine.tasks.at(0, k)), there >> k & ((1u << pool_block_entries) - 1), 0).word);
+            if (tags.at(0, k) != 0 && k % pool_block_entries == 0) set_resolved(number * team_blocks + k / pool_block_entries, there >> k);
             if (!(there >> k & 1)) {
                 mine.numbers.at(0, k) = no_access;
                 return false;
@@ -417,8 +479,8 @@ private:
         team.each32([&](u32 k) {
             if (!mine.there(k)) return;
             const table_entry e = mine.entries.at(0, k);
-            const u32 first = grid == by_handle ? mine.handles.at(0, k) + 1 : cell_of(e, grid, false);
-            const u32 last = grid == by_handle ? first : cell_of(e, grid, true);
+            const u32 first = cell_of(e, grid, false);
+            const u32 last = cell_of(e, grid, true);
             const u32 at = mark_cell(team, first, mine.tasks.at(0, k), e.writes());
             mine.cells.at(0, k) = at | (last == first ? at : mark_cell(team, last, mine.tasks.at(0, k), e.writes())) << 16;
         });

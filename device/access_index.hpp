@@ -64,6 +64,11 @@ public:
 
     SLIPSTREAM_BOTH view look_around(team_type& team) const
     {
+        static_assert(index_classes <= 96);
+        const u32 any = team.mask32([&](u32 k) { // most often nothing is: the handle book has all
+            return (s_.index_live[k] | s_.index_live[32 + k] | (64 + k < index_classes ? s_.index_live[64 + k] : 0)) != 0;
+        });
+        if (any == 0) return {0, 0, false, buckets_ != 0, false};
         const u32 raw = team.mask32([&](u32 k) { return s_.index_live[k] != 0; });
         const u32 handles = team.mask32([&](u32 k) { return s_.index_live[index_handles + k] != 0; });
         const bool tiles = s_.index_live[index_tiles] != 0;

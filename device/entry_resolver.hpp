@@ -37,6 +37,8 @@ struct unresolved_entry {
         return table_entry::of(abi::access_entry::range(mode, address, bytes));
     }
     SLIPSTREAM_BOTH static bool is_handle(const table_entry& e) { return (e.head & handle_mark) == handle_mark; }
+    /// Of a handle.
+    SLIPSTREAM_BOTH static bool writes(const table_entry& e) { return (static_cast<u32>(abi::mode_of(static_cast<u32>(e.head))) & 2) != 0; }
     SLIPSTREAM_BOTH static u32 handle_of(const table_entry& e) { return static_cast<u32>(e.head) & abi::handle_index_mask; }
 };
 
@@ -50,12 +52,17 @@ public:
     /// What a handle that the device knows names.
     SLIPSTREAM_BOTH known_handle of_handle(u32 index) const { return P::get(m_.handle_cache[index]); }
 
-    /// By a lane: `entry`, which ingest has left as entry i of a pool block, access number `member` of the task in `slot`, of the given type.
-    SLIPSTREAM_BOTH table_entry resolve(table_entry entry, u32 slot, u32 type, u32 block, u32 i, u32 member) const
+    /// What such an entry names, if it is a handle.
+    SLIPSTREAM_BOTH known_handle named_by(const table_entry& e) const
+    {
+        return unresolved_entry::is_handle(e) ? of_handle(unresolved_entry::handle_of(e)) : known_handle{};
+    }
+
+    /// By a lane: `entry`, which ingest has left as entry i of a pool block, access number `member` of the task in `slot`, of the given type. `h`: see named_by().
+    SLIPSTREAM_BOTH table_entry resolve(table_entry entry, const known_handle& h, u32 slot, u32 type, u32 block, u32 i, u32 member) const
     {
         raw_access a{entry.begin(), entry.end() - entry.begin()};
         if (unresolved_entry::is_handle(entry)) {
-            const known_handle h = of_handle(unresolved_entry::handle_of(entry));
             a = raw_access::of(h);
             entry = h.entry(abi::mode_of(static_cast<u32>(entry.head)));
             s_.set_pool_entry(block, i, entry);

@@ -55,7 +55,7 @@ struct spin_task {
     }
 };
 
-enum class mistake : u32 { beyond, unwritten, race, divergence };
+enum class mistake : u32 { none, beyond, unwritten, race, divergence };
 
 /// What the sanitizers are for: tests/gpu/sanitize wants each of them to find its own.
 struct mistaken_task {
@@ -69,6 +69,7 @@ struct mistaken_task {
         const u32 me = block.rank(), other = (me + 32) % block.size();
         __shared__ u32 seen[256];
         switch (static_cast<mistake>(kind)) {
+        case mistake::none: w[me] = me; break;
         case mistake::beyond: w[me + 2] = 1; break;
         case mistake::unwritten: w[me] = w[me] == 1 ? 2 : 3; break;
         case mistake::race: // no barrier between what one warp writes and another reads
@@ -291,6 +292,7 @@ int main(int count, char** arguments)
     else if (what == "stall") stall();
     else if (what == "busy") busy();
     else if (what == "memory") memory();
+    else if (what == "sound") make(mistake::none);
     else if (what == "beyond") make(mistake::beyond);
     else if (what == "unwritten") make(mistake::unwritten);
     else if (what == "race") make(mistake::race);

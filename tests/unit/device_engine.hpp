@@ -154,8 +154,11 @@ public:
         for (u32 block = P::get(s.first_block[slot]); block != device::no_block; block = P::get(s.pool_next[block])) {
             const u32 due = device::pool_tag{P::get(s.pool_tags[block])}.unresolved();
             u32 memory = 0;
-            for (u32 i = 0; i < device::pool_block_entries; ++i, ++member)
-                if (due >> i & 1) memory |= static_cast<u32>(device::entry_resolver<P>::is_memory(resolver.resolve(s.pool_entry(block, i), slot, type, block, i, member))) << i;
+            for (u32 i = 0; i < device::pool_block_entries; ++i, ++member) {
+                if (!(due >> i & 1)) continue;
+                const auto entry = s.pool_entry(block, i);
+                memory |= static_cast<u32>(device::entry_resolver<P>::is_memory(resolver.resolve(entry, resolver.named_by(entry), slot, type, block, i, member))) << i;
+            }
             if (due != 0) P::set(s.pool_tags[block], device::pool_tag::make(slot, memory, 0).word);
         }
     }
