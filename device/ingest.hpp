@@ -140,7 +140,7 @@ private:
         const u32 rings = all ? m_.n.rings : 1;
         SLIPSTREAM_ONE_COPY
         for (u32 polled = 0; polled < rings; polled += rings_at_once) {
-            if (all) fetch(team, first, room);
+            const u32 fetched = all ? fetch(team, first, room) : 0;
             SLIPSTREAM_ONE_COPY
             for (u32 k = 0; k < (all ? rings_at_once : 1); ++k) {
                 const u32 j = (turn_ + k) % rings_at_once;
@@ -148,7 +148,7 @@ private:
                 if (r >= m_.n.rings) continue;
                 const bool ahead = r == ahead_ring_;
                 const u64 position = s_.progress[r].position;
-                const u32 slots = ahead ? ahead_slots_kept : s_.fetched[j];
+                const u32 slots = ahead ? ahead_slots_kept : fetched >> 8 * j & 0xff;
                 const u32* const words = ahead ? kept_words(position) : s_.incoming + j * staged_words;
                 starved_ = cut_ = false;
                 const bool took = poll(team, r, slots, words);
@@ -186,8 +186,8 @@ private:
     SLIPSTREAM_BOTH u32 look_slots(u32 wanted) const { return wanted < m_.n.ring_slots ? wanted : m_.n.ring_slots; }
 
     /// Loads the next slots of each of four rings, all loads in flight together: one bus round trip for all. Not of the ring that
-    /// is read ahead, nor of one that could not take a message. fetched[j]: how many from the head on are complete.
-    SLIPSTREAM_BOTH void fetch(team_type& team, u32 first, bool room)
+    /// is read ahead, nor of one that could not take a message. Returns how many of each are complete from its head on, eight bits a ring.
+    SLIPSTREAM_BOTH u32 fetch(team_type& team, u32 first, bool room)
     {
         const u32 limit = look_slots(reach_) * abi::slot_chunks;
         u32 wanted = 0; // a bit a ring
@@ -216,14 +216,13 @@ private:
                 if (c < bad[j]) stage(chunks.at(j, c), s_.progress[first + j].position, c, s_.incoming + j * staged_words, bad[j]);
             });
         }
-        team.sync(); // all have looked at the last ones
+        u32 fetched = 0;
         SLIPSTREAM_UNROLL
-        for (u32 j = 0; j < rings_at_once; ++j) {
-            const u32 whole = team.reduce_min(bad[j]) / abi::slot_chunks;
-            if (team.leader()) s_.fetched[j] = whole;
-        }
+        for (u32 j = 0; j < rings_at_once; ++j) fetched |= team.reduce_min(bad[j]) / abi::slot_chunks << 8 * j;
         team.sync();
+        return fetched;
     }
+    static_assert(rings_at_once <= 4 && staged_slots < 256);
 
     /// Ring r is read ahead from now on, behind the `left` slots at `words` that end at `end`.
     SLIPSTREAM_BOTH void read_ahead(team_type& team, u32 r, u64 end, const u32* words, u32 left)

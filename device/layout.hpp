@@ -529,7 +529,6 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(streamed, message_progress, near, s.rings)           /* the one at the head */                                    \
     X(incoming, u32, near, staged_rings * staged_slots * 16) /* ring slots of the poll in hand */                         \
     X(kept, u32, near, (staged_slots + ahead_slots_max) * 16)  /* of the busy ring: see ingest */                           \
-    X(fetched, u32, near, staged_rings)                    /* complete slots of each */                                 \
     X(halves, u32, near, 3 * s.rings)                      /* first chunk of a two-chunk entry */                       \
     X(parts, message_part, near, batch_messages)           /* the plain messages in hand */                             \
     X(pool_free, u32, near, s.pool_blocks)                 /* stack of free pool blocks, the lowest on top at first */  \
