@@ -34,7 +34,7 @@
 //   W                 32      64      256     512     1024
 //   near, bytes       145 K   157 K   157 K   221 K   221 K and its successors in device memory (128 K), an eighth of the index
 //   pool blocks       1336    1368    1560    1816    2328
-//   of these near     all     1360    448     400     8
+//   of these near     all     all     448     400     8
 #pragma once
 #include "device/queue.hpp"
 #include <slipstream/abi/access_entry.hpp>
