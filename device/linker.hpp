@@ -137,6 +137,9 @@ private:
         // What was linked a window before is complete, and overwritten.
         if (ordered_ - settled_ > s_.queue_slots) settled_ = ordered_ - s_.queue_slots;
         look_again_ = false;
+        const u32 handed = s_.counters[handed_blocks];
+        const u32 tasks = s_.counters[handed_tasks];
+        if (handed >= most_blocks(tasks, true)) return false; // most often, where much else can run
         const u32 most = ordered_ - settled_;
         const u32 count = most < 32 ? most : 32;
         if (count == 0) return false;
@@ -154,8 +157,6 @@ private:
             return look_again_;
         }
         const u32 first = team.from_lane(entries, lowest_bit(waiting)) & ready_entry::slot_mask;
-        const u32 handed = s_.counters[handed_blocks];
-        const u32 tasks = s_.counters[handed_tasks];
         const bool brief_till_now = s_.counters[handed_lasting] == 0;
         if (handed + s_.blocks[first] > most_blocks(tasks, brief_till_now && table_.is_brief(first)) || table_.pending(first) > waits_max) { // most often
             settled_ += lowest_bit(waiting);

@@ -437,11 +437,12 @@ private:
 
         // Each task comes to the worker of its root: the first of those of the parcel that follow each other.
         const u32 roots = low_bits(count) & ~(behind | within);
-        team.each32([&](u32 k) { if (roots >> k & 1) s_.parcel_roots[popcount(roots & ((1u << k) - 1))] = k; });
-        team.sync();
-        const u32 root_count = popcount(roots);
-        const u32 given = for_idlest(team, root_count, depth, false, [&](u32 g) { return s_.taken[g]; },
-                                     [&](u32 i, u32 w) { s_.parcel_workers[s_.parcel_roots[i]] = w; });
+        const bool chained = roots != low_bits(count);
+        if (chained) {
+            team.each32([&](u32 k) { if (roots >> k & 1) s_.parcel_roots[popcount(roots & ((1u << k) - 1))] = k; });
+            team.sync();
+        }
+        const u32 given = choose_idlest(team, popcount(roots), depth, behind != 0, [&](u32 i) { return chained ? s_.parcel_roots[i] : i; });
         team.sync();
         typename P::template lane_array<u32, 1> workers, numbers;
         const u32 placed = team.mask32([&](u32 k) {
@@ -557,10 +558,39 @@ private:
         }
     }
 
-    /// Calls give(i, worker) for each i < count, as far as there are workers with fewer than `depth` mails due: those with the fewest first, and none that has a
-    /// bit in except(group). `several`: a worker may be given more than one. Returns how many were given.
-    template <class Except, class Give>
-    SLIPSTREAM_BOTH u32 for_idlest(team_type& team, u32 count, u32 depth, bool several, Except except, Give give)
+    /// Notes a worker in parcel_workers[place_of(i)] for each i < count, 32 at most, as far as there are workers with fewer than `depth` mails due: those with
+    /// the fewest first, each once, and if `some_taken` none of those that are `taken`. Returns how many were given.
+    template <class PlaceOf>
+    SLIPSTREAM_BOTH u32 choose_idlest(team_type& team, u32 count, u32 depth, bool some_taken, PlaceOf place_of)
+    {
+        typename P::template lane_array<u32, Groups> dues;
+        SLIPSTREAM_UNROLL
+        for (u32 g = 0; g < Groups; ++g)
+            team.each32([&](u32 k) {
+                dues.at(g, k) = 32 * g + k < m_.n.workers ? due(g, k) : depth;
+                if (some_taken && (s_.taken[g] >> k & 1)) dues.at(g, k) = depth;
+            });
+        u32 given = 0;
+        SLIPSTREAM_ONE_COPY
+        for (u32 places_due = 0; places_due < depth && given < count; ++places_due) {
+            SLIPSTREAM_UNROLL
+            for (u32 g = 0; g < Groups; ++g) {
+                if (given >= count) break;
+                const u32 takers = team.mask32([&](u32 k) { return dues.at(g, k) == places_due; });
+                team.each32([&](u32 k) {
+                    const u32 i = given + popcount(takers & ((1u << k) - 1));
+                    if ((takers >> k & 1) && i < count) s_.parcel_workers[place_of(i)] = 32 * g + k;
+                });
+                given += popcount(takers);
+            }
+        }
+        return given < count ? given : count;
+    }
+
+    /// Calls give(i, worker) for each i < count, as far as there are workers with fewer than `depth` mails due: those with the fewest first; a worker may be
+    /// given several. Returns how many were given.
+    template <class Give>
+    SLIPSTREAM_BOTH u32 for_idlest(team_type& team, u32 count, u32 depth, Give give)
     {
         // Looked at once, however many places are tried: six bits a group, in one word of a lane on the GPU, where a loop over registers must be unrolled.
         constexpr u32 bits = 6, in_word = 64 / bits, words = (Groups + in_word - 1) / in_word;
@@ -571,8 +601,7 @@ private:
             for (u32 i = 0; i < words; ++i) dues.at(i, k) = 0;
             SLIPSTREAM_UNROLL
             for (u32 g = 0; g < Groups; ++g) {
-                const bool able = 32 * g + k < m_.n.workers && !(except(g) >> k & 1);
-                dues.at(g / in_word, k) |= static_cast<u64>(able ? due(g, k) : depth) << bits * (g % in_word);
+                dues.at(g / in_word, k) |= static_cast<u64>(32 * g + k < m_.n.workers ? due(g, k) : depth) << bits * (g % in_word);
             }
         });
         const auto due_of = [&](u32 g, u32 k) { return static_cast<u32>(dues.at(words == 1 ? 0 : g / in_word, k) >> bits * (g % in_word)) & low_bits(bits); };
@@ -586,7 +615,7 @@ private:
                 team.each32([&](u32 k) {
                     const u32 i = given + popcount(takers & ((1u << k) - 1));
                     if (!(takers >> k & 1) || i >= count) return;
-                    if (several) dues.at(words == 1 ? 0 : g / in_word, k) += u64{1} << bits * (g % in_word);
+                    dues.at(words == 1 ? 0 : g / in_word, k) += u64{1} << bits * (g % in_word);
                     give(i, 32 * g + k);
                 });
                 given = given + popcount(takers) < count ? given + popcount(takers) : count;
@@ -613,7 +642,7 @@ private:
         const bool lone = p.head.blocks == 1; // else nobody comes behind one of its blocks
         const u32 brief = lone ? is_brief(slot) * mail::brief_bit : 0;
         if (!lone && team.leader()) s_.runs_on[slot] = 0;
-        const u32 mailed = for_idlest(team, p.count, p.depth, true, [](u32) { return 0u; }, [&](u32 i, u32 w) {
+        const u32 mailed = for_idlest(team, p.count, p.depth, [&](u32 i, u32 w) {
             const u32 number = ++s_.sent[w];
             slot_of_mail(w, number) = static_cast<u16>(slot);
             if (lone) s_.runs_on[slot] = static_cast<u16>(1 + w);
