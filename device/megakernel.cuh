@@ -181,7 +181,7 @@ __device__ __forceinline__ T& in_register(T& shared)
     return *static_cast<T*>(__cvta_shared_to_generic(__shfl_sync(0xffffffff, at, 0)));
 }
 
-/// Copies the structs of mails that were just read, by the first warp, half of it for each of two mails: all loads are on their way before the first has come.
+/// Copies the structs of mails that were just read, by a warp, half of it for each of two mails: all loads are on their way before the first has come.
 class struct_copy {
 public:
     using P = cuda_platform;
@@ -192,11 +192,11 @@ public:
         if (shared.box.letter(first).leaves()) return; // it comes alone
         first_ = first;
         count_ = count;
-        if (threadIdx.x < count) blocks_ = P::get(port.record(shared.box.letter(first + threadIdx.x)).blocks);
+        if (lane() < count) blocks_ = P::get(port.record(shared.box.letter(first + lane())).blocks);
         SLIPSTREAM_UNROLL
         for (u32 i = 0; i < pairs; ++i) {
             if (2 * i >= count) break; // one mail, most often
-            const u32 mine = 2 * i + threadIdx.x / 16;
+            const u32 mine = 2 * i + lane() / 16;
             if (mine < count) kept_[i] = *reinterpret_cast<const uint4*>(&port.record(shared.box.letter(first + mine)).words[word()].raw);
         }
     }
@@ -208,11 +208,11 @@ public:
         SLIPSTREAM_UNROLL
         for (u32 i = 0; i < pairs; ++i) {
             if (2 * i >= count_) break;
-            const u32 mine = 2 * i + threadIdx.x / 16;
+            const u32 mine = 2 * i + lane() / 16;
             if (mine < count_) *reinterpret_cast<uint4*>(&shared.words[(first_ + mine) % P::mailbox_depth][word()]) = kept_[i];
         }
-        if (threadIdx.x < count_) {
-            const mail& letter = shared.box.letter(first_ + threadIdx.x);
+        if (lane() < count_) {
+            const mail& letter = shared.box.letter(first_ + lane());
             shared.flights[letter.tag % P::mailbox_depth] = port.flight_of(letter, letter.block());
             shared.blocks[letter.tag % P::mailbox_depth] = blocks_;
         }
@@ -223,7 +223,8 @@ public:
 private:
     static_assert(abi::task_words_max == 16 * 4 && offsetof(task_record<P>, words) % 16 == 0 && alignof(task_record<P>) % 16 == 0);
     static constexpr u32 pairs = P::mailbox_depth / 2;
-    __device__ static u32 word() { return threadIdx.x % 16 * 4; }
+    __device__ static u32 lane() { return P::team::rank(); }
+    __device__ static u32 word() { return lane() % 16 * 4; }
 
     u32 first_;
     u32 count_ = 0;
@@ -233,6 +234,8 @@ private:
 
 /// While it waits for other workers' tasks, a worker looks for more mail after so many polls.
 inline constexpr u32 polls_between = 256;
+/// The warp that reads mail, while thread 0 answers the last one.
+inline constexpr u32 mail_warp = 1;
 
 template <class List, u32 Threads>
 __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned char* arena)
@@ -243,7 +246,10 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
     inbox<P>& box = shared.box;
     u32 sm;
     asm("mov.u32 %0, %%smid;" : "=r"(sm));
+    static_assert(Threads > 32 * mail_warp);
     const bool leader = threadIdx.x == 0;
+    const bool reads = threadIdx.x / 32 == mail_warp;
+    const bool recorder = threadIdx.x == 32 * mail_warp; // and leads those that read
     worker_port<P> port(args.memory, box, blockIdx.x - 1, sm, leader);
     if (leader) {
         for (body_end& e : shared.ends) e = {};
@@ -251,6 +257,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
     }
     __syncthreads();
     mail mine{};
+    u32 last = port.answered(); // tag of the mail that ran last
     inbox<P>::plan_type plan{};
     bool plain = false;
     bool at_hand = false; // the next mail
@@ -263,13 +270,12 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             mine = port.after(mine);
             head = shared.head_of(mine.tag);
         } else {
-            // The first warp fetches mails, with the structs of all of them, and tells the others.
-            if (threadIdx.x < 32) {
+            // A warp fetches mails, with the structs of all of them, and tells the others. The leader may still be answering the last one.
+            if (reads) {
                 P::team team;
-                team.sync(); // the leader has answered the last one
                 struct_copy structs;
-                const mail next = port.wait(team, [&](u32 first, u32 count) { structs.load(port, shared, first, count); });
-                if (leader) shared.order = next;
+                const mail next = port.wait(team, last, [&](u32 first, u32 count) { structs.load(port, shared, first, count); });
+                if (recorder) shared.order = next;
                 structs.store(port, shared);
             }
             __syncthreads();
@@ -283,15 +289,15 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             if (mine.staged()) {
                 // And waits for what this one waits for. Only what it finds is left to be told then.
                 verdict decision = verdict::run;
-                if (threadIdx.x < 32) {
+                if (reads) {
                     P::team team;
-                    if (leader && port.logs() && mine.waits() != 0) shared.times.wait_ns = P::clock_ns();
+                    if (recorder && port.logs() && mine.waits() != 0) shared.times.wait_ns = P::clock_ns();
                     while ((decision = port.await(team, mine, polls_between)) == verdict::wait) {
                         struct_copy structs;
-                        port.read_more(team, [&](u32 first, u32 count) { structs.load(port, shared, first, count); });
+                        port.read_more(team, last, [&](u32 first, u32 count) { structs.load(port, shared, first, count); });
                         structs.store(port, shared);
                     }
-                    if (leader && decision != verdict::run) box.found.decision = decision;
+                    if (recorder && decision != verdict::run) box.found.decision = decision;
                 }
                 if (__syncthreads_or(decision != verdict::run)) {
                     if (box.found.decision == verdict::leave) { // parked, or aborted
@@ -302,10 +308,11 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                 }
             }
             const auto found = box.found;
-            plan = found.plan;
+            plan = port.stumbled_lately() ? found.plan.stumbled() : found.plan;
             plain = found.plain != 0;
         }
         const u32 type = mine.type();
+        last = mine.tag;
         if (skipped) {
             __syncthreads(); // all have read the letter
             if (leader) {
@@ -317,11 +324,11 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             with_type<0>(List{}, type, [&]<class Task>() {
                 const u32* words = shared.words_of(number);
                 flight_record flight{};
-                if (threadIdx.x == 32) flight = shared.flight_of(number); // the leader has enough to do
+                if (recorder) flight = shared.flight_of(number); // the leader has enough to do
                 u32 block = mine.block();
                 SLIPSTREAM_ONE_COPY
                 for (;;) {
-                    if (threadIdx.x == 32) port.note_flight(flight);
+                    if (recorder) port.note_flight(flight);
                     if (leader && port.logs()) shared.times.start_ns = P::clock_ns();
                     __syncwarp(); // bodies begin with whole warps, whatever became of these branches
                     const Task task = task_of<Task>(head, words);
@@ -330,7 +337,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                     const bool repeats = plan.repeats(number);
                     if (repeats) { // on the way while others finish
                         head = shared.head_of(number + 1);
-                        if (threadIdx.x == 32) flight = shared.flight_of(number + 1);
+                        if (recorder) flight = shared.flight_of(number + 1);
                     }
                     __syncthreads();
                     if (!repeats || shared.ends[turn].stands()) break;
@@ -341,14 +348,15 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                     blocks = 1;
                 }
             });
+            last = number;
             if (plain) { // most often, and others wait for it: what a chain needs comes after
                 at_hand = false;
                 if (leader) {
-                    const mail last = box.letter(number);
+                    const mail done = box.letter(number);
                     const u32 code = shared.ends[turn].failure.code;
                     port.release();
                     if (!failed_before && code == 0) {
-                        port.answer_released(last);
+                        port.answer_released(done);
                         port.count_flights(1);
                         continue;
                     }
@@ -370,9 +378,10 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             draw.template operator()<128>();
             draw.template operator()<64>();
             draw.template operator()<32>();
-            __syncthreads();
+            last = box.next().tag;
             mine = leader ? box.next() : mail{};
-            plan = leader ? box.found.plan : inbox<P>::plan_type{};
+            plan = leader ? port.plan() : inbox<P>::plan_type{}; // another one may be made behind the barrier
+            __syncthreads();
             at_hand = false;
         }
         if (leader && !(at_hand && plan.answers_later(mine.tag))) {
