@@ -232,8 +232,9 @@ private:
     uint4 kept_[pairs];
 };
 
-/// While it waits for other workers' tasks, a worker looks for more mail after so many polls.
-inline constexpr u32 polls_between = 256;
+/// While it waits for other workers' tasks, a worker looks for more mail after so many polls; then after twice as many each time.
+inline constexpr u32 polls_first = 8;
+inline constexpr u32 polls_most = 256;
 /// The warp that reads mail, while thread 0 answers the last one.
 inline constexpr u32 mail_warp = 1;
 
@@ -264,6 +265,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
     bool failed_before = false; // the leader's
     for (u32 turn = 0;; turn = worker_shared::turn_after(turn)) {
         bool skipped = false;
+        bool together = false; // its answer, and those that are owed, are given by a warp
         u32 blocks = 1; // what is at hand has one
         struct_head head;
         if (at_hand) {
@@ -292,7 +294,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                 if (reads) {
                     P::team team;
                     if (recorder && port.logs() && mine.waits() != 0) shared.times.wait_ns = P::clock_ns();
-                    while ((decision = port.await(team, mine, polls_between)) == verdict::wait) {
+                    for (u32 polls = polls_first; (decision = port.await(team, mine, polls)) == verdict::wait; polls = polls < polls_most ? 2 * polls : polls) {
                         struct_copy structs;
                         port.read_more(team, last, [&](u32 first, u32 count) { structs.load(port, shared, first, count); });
                         structs.store(port, shared);
@@ -351,21 +353,21 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             last = number;
             if (plain) { // most often, and others wait for it: what a chain needs comes after
                 at_hand = false;
-                if (leader) {
-                    const mail done = box.letter(number);
-                    const u32 code = shared.ends[turn].failure.code;
-                    port.release();
-                    if (!failed_before && code == 0) {
-                        port.answer_released(done);
-                        port.count_flights(1);
-                        continue;
-                    }
+                if (!leader) continue;
+                const mail done = box.letter(number);
+                const u32 code = shared.ends[turn].failure.code;
+                port.release();
+                if (!failed_before && code == 0) {
+                    port.answer_released(done);
+                    port.count_flights(1);
+                    continue;
                 }
             } else {
                 at_hand = plan.goes_on(number) && !shared.ends[turn].stands();
+                together = shared.ends[turn].failure.code == 0;
             }
             if (leader) port.count_flights(1 + mails_between(mine.tag, number));
-            if (leader || at_hand) mine = box.letter(number); // the place may be another mail's by the time that others look
+            if (threadIdx.x < 32 || at_hand) mine = box.letter(number); // the place may be another mail's by the time that others look
             if (leader && port.logs()) port.log_flight(mine, mine.block(), 1, shared.times, port.runs());
         } else {
             const u32 size = threads_of_type(List{}, type); // draw_blocks begins with a barrier
@@ -384,10 +386,14 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             __syncthreads();
             at_hand = false;
         }
+        if (threadIdx.x < 32 && together && !(at_hand && plan.answers_later(mine.tag))) {
+            P::team team;
+            port.answer_together(team, mine, plan.looks(mine.tag));
+        }
         if (leader && !(at_hand && plan.answers_later(mine.tag))) {
             const u32 code = shared.ends[turn].failure.code;
             if (code != 0) port.fail(port.record(mine), code);
-            port.answer(mine, plan.looks(mine.tag));
+            if (!together) port.answer(mine, plan.looks(mine.tag));
             shared.ends[worker_shared::turn_after(turn)].stopping = port.told_to_stop(); // all have looked at it two mails ago
             // What nobody waits for.
             if (failed_before) shared.ends[worker_shared::turn_before(turn)].failure.code = 0; // of the mail after the next: all have looked at the one before

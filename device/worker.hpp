@@ -325,20 +325,23 @@ public:
         P::fence(edge::R5R12_fence, order::release, scope::device);
         if (!letter.tickets()) P::add(edge::R12_finished, record(letter).finished, count, order::relaxed, scope::device);
         // All else comes behind the addition that others wait for.
-        const u32 owed = box_.owed(letter.tag);
         SLIPSTREAM_ONE_COPY
-        for (u32 i = owed; i != 0; --i)
+        for (u32 i = box_.owed(letter.tag); i != 0; --i)
             P::add(edge::R12_finished, record(box_.letter(letter.tag - i)).finished, finished_count::block, order::relaxed, scope::device);
-        const u32 skipped = done_word{books.done}.skipped_before(owed + 1) | static_cast<u32>(outcome == mail_outcome::skipped);
-        books.done = done_word::make(letter.tag, skipped, (books.done & done_word::failed_bit) | drawn_);
-        books.stumbles = books.stumbles << (owed + 1) | static_cast<u32>(outcome != mail_outcome::ran);
-        books.level = level;
-        books.outcome = mail_outcome::ran;
-        box_.answered = letter.tag;
-        // The next failure in this slot must see that this one was noted.
-        if (outcome != mail_outcome::ran) P::fence(edge::R5R12_failure_fence, order::release, scope::device);
-        P::store(edge::R5_done, m_.done[worker_], books.done, order::relaxed, scope::device);
-        drawn_ = 0;
+        tell(letter, level);
+    }
+
+    /// The same by a team, a lane for each of the mails, where none of them is a ticket mail, failed or was skipped.
+    SLIPSTREAM_BOTH void answer_together(team_type& team, const mail& letter, bool looks)
+    {
+        const stop_level level = looks && team.leader() ? look_for_stop() : stop_level::none;
+        P::fence(edge::R5R12_fence, order::release, scope::device); // of each lane: it adds
+        const u32 owed = box_.owed(letter.tag);
+        team.each32([&](u32 k) {
+            if (k <= owed) P::add(edge::R12_finished, record(box_.letter(letter.tag - k)).finished, finished_count::block, order::relaxed, scope::device);
+        });
+        team.sync(); // all have looked at what is changed now
+        if (team.leader()) tell(letter, level);
     }
 
     /// May answer_alone() answer this one?
@@ -418,6 +421,23 @@ private:
         if (box_.books.level == stop_level::none) return verdict::run;
         if (box_.books.level == stop_level::park) pause();
         return verdict::leave;
+    }
+    /// By the one that answers: the completion word, behind the additions.
+    SLIPSTREAM_BOTH void tell(const mail& letter, stop_level level)
+    {
+        worker_books& books = box_.books;
+        const mail_outcome outcome = books.outcome;
+        const u32 mails = box_.owed(letter.tag) + 1;
+        const u32 skipped = done_word{books.done}.skipped_before(mails) | static_cast<u32>(outcome == mail_outcome::skipped);
+        books.done = done_word::make(letter.tag, skipped, (books.done & done_word::failed_bit) | drawn_);
+        books.stumbles = books.stumbles << mails | static_cast<u32>(outcome != mail_outcome::ran);
+        books.level = level;
+        books.outcome = mail_outcome::ran;
+        box_.answered = letter.tag;
+        // The next failure in this slot must see that this one was noted.
+        if (outcome != mail_outcome::ran) P::fence(edge::R5R12_failure_fence, order::release, scope::device);
+        P::store(edge::R5_done, m_.done[worker_], books.done, order::relaxed, scope::device);
+        drawn_ = 0;
     }
     SLIPSTREAM_BOTH bool stumbled() const { return box_.books.outcome != mail_outcome::ran; }
     SLIPSTREAM_BOTH void pause() { P::store(edge::R5_done, m_.done[worker_], box_.books.done | done_word::paused_bit, order::relaxed, scope::device); }

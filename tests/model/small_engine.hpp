@@ -262,6 +262,7 @@ public:
             // The GPU's worker reads mail while one of its threads answers.
             if (reads_early && !at_hand) read_early += port.read_more(team, letter.tag, [](u32, u32) {});
             if (alone) port.answer_alone(letter);
+            else if (!letter.tickets() && !t.fails) port.answer_together(team, letter, plan.looks(letter.tag));
             else port.answer(letter, plan.looks(letter.tag));
             stopping = port.told_to_stop();
         }
