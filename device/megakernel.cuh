@@ -287,31 +287,39 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                 return;
             }
             blocks = shared.blocks[mine.tag % P::mailbox_depth];
-            head = shared.head_of(mine.tag); // now, so that nothing is left to be loaded when the wait is over
+            // Now, so that nothing is left to be loaded when the wait is over.
+            head = shared.head_of(mine.tag);
+            const auto look_at_plan = [&] {
+                const auto found = box.found;
+                plan = port.stumbled_lately() ? found.plan.stumbled() : found.plan;
+                plain = found.plain != 0;
+            };
+            look_at_plan();
             if (mine.staged()) {
                 // And waits for what this one waits for. Only what it finds is left to be told then.
                 verdict decision = verdict::run;
+                bool more = false; // mail has come meanwhile
                 if (reads) {
                     P::team team;
                     if (recorder && port.logs() && mine.waits() != 0) shared.times.wait_ns = P::clock_ns();
                     for (u32 polls = polls_first; (decision = port.await(team, mine, polls)) == verdict::wait; polls = polls < polls_most ? 2 * polls : polls) {
                         struct_copy structs;
-                        port.read_more(team, last, [&](u32 first, u32 count) { structs.load(port, shared, first, count); });
+                        more |= port.read_more(team, last, [&](u32 first, u32 count) { structs.load(port, shared, first, count); });
                         structs.store(port, shared);
                     }
-                    if (recorder && decision != verdict::run) box.found.decision = decision;
+                    more |= decision != verdict::run;
+                    if (recorder && more) box.found.decision = decision;
                 }
-                if (__syncthreads_or(decision != verdict::run)) {
-                    if (box.found.decision == verdict::leave) { // parked, or aborted
+                if (__syncthreads_or(more)) {
+                    look_at_plan();
+                    decision = box.found.decision;
+                    if (decision == verdict::leave) { // parked, or aborted
                         if (leader) port.save();
                         return;
                     }
-                    skipped = true;
+                    skipped = decision == verdict::skip;
                 }
             }
-            const auto found = box.found;
-            plan = port.stumbled_lately() ? found.plan.stumbled() : found.plan;
-            plain = found.plain != 0;
         }
         const u32 type = mine.type();
         last = mine.tag;
