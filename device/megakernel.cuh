@@ -152,7 +152,9 @@ struct worker_shared {
     using P = cuda_platform;
 
     inbox<P> box;
-    mail order; ///< the mail to come, for those who did not read it
+    // For those who did not read it:
+    mail order; ///< the mail to come
+    inbox<P>::findings found; ///< what was known then. More may be found while a worker waits
     // Of each mail that was read.
     __align__(16) u32 words[P::mailbox_depth][abi::task_words_max];
     flight_record flights[P::mailbox_depth]; ///< what the recorder is told
@@ -277,7 +279,10 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                 P::team team;
                 struct_copy structs;
                 const mail next = port.wait(team, last, [&](u32 first, u32 count) { structs.load(port, shared, first, count); });
-                if (recorder) shared.order = next;
+                if (recorder) {
+                    shared.order = next;
+                    shared.found = box.found;
+                }
                 structs.store(port, shared);
             }
             __syncthreads();
@@ -289,12 +294,11 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             blocks = shared.blocks[mine.tag % P::mailbox_depth];
             // Now, so that nothing is left to be loaded when the wait is over.
             head = shared.head_of(mine.tag);
-            const auto look_at_plan = [&] {
-                const auto found = box.found;
+            const auto take = [&](const inbox<P>::findings& found) {
                 plan = port.stumbled_lately() ? found.plan.stumbled() : found.plan;
                 plain = found.plain != 0;
             };
-            look_at_plan();
+            take(shared.found);
             if (mine.staged()) {
                 // And waits for what this one waits for. Only what it finds is left to be told then.
                 verdict decision = verdict::run;
@@ -311,7 +315,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                     if (recorder && more) box.found.decision = decision;
                 }
                 if (__syncthreads_or(more)) {
-                    look_at_plan();
+                    take(box.found);
                     decision = box.found.decision;
                     if (decision == verdict::leave) { // parked, or aborted
                         if (leader) port.save();

@@ -91,7 +91,7 @@ struct inbox {
     worker_books books;
     mail letters[P::mailbox_depth];
     /// What all threads read before a body, in one load.
-    struct alignas(16) {
+    struct alignas(16) findings {
         plan_type plan;
         verdict decision; ///< of a staged mail, if it is not to run; for threads that did not take part in await()
         u32 plain;        ///< 1: no mail follows another, and nothing is logged
