@@ -1,8 +1,8 @@
 // The worker's side of the mailbox: wait for mail, draw tickets, answer. Bodies are run by the caller.
 //
-// wait(), read_more() and await() are called by a team of lanes (the second warp on the GPU), all else by one lane (thread 0); the platform's kernel spreads what they
-// return to the block and puts a block barrier before answer(), so that every thread's writes precede the release. Mail is read while thread 0 answers. The flight
-// record of an ordinary block may be any thread's: it is that of a lane of the second warp there. Where groups of a worker's
+// wait(), read_more() and await() are called by a team of lanes (the first warp on the GPU), all else by one lane (thread 0); the platform's kernel spreads what they
+// return to the block and puts a block barrier before answer(), so that every thread's writes precede the release. The flight record of an ordinary block may be
+// any thread's: it is the second warp's first lane's there, since the leader has enough to do. Where groups of a worker's
 // threads run blocks of a ticket mail side by side, a lane of each draws, records and logs, through a port of its own that keeps nothing else; the
 // recorder then shows what one of them picked up last, the task and not always the block that hangs.
 //
@@ -91,7 +91,7 @@ struct inbox {
     worker_books books;
     mail letters[P::mailbox_depth];
     /// What all threads read before a body, in one load.
-    struct alignas(16) findings {
+    struct alignas(16) {
         plan_type plan;
         verdict decision; ///< of a staged mail, if it is not to run; for threads that did not take part in await()
         u32 plain;        ///< 1: no mail follows another, and nothing is logged
@@ -104,8 +104,8 @@ struct inbox {
 
     /// Before mail `number`.
     SLIPSTREAM_BOTH u32 owed(u32 number) const { return mails_between(answered, number - 1); }
-    /// Of those behind mail `last`.
-    SLIPSTREAM_BOTH u32 count_after(u32 last) const { return mails_between(last, known); }
+    SLIPSTREAM_BOTH u32 count() const { return mails_between(answered, known); }
+    SLIPSTREAM_BOTH bool empty() const { return answered == known; }
     SLIPSTREAM_BOTH mail& letter(u32 number) { return letters[number % P::mailbox_depth]; }
     SLIPSTREAM_BOTH mail& next() { return letter(answered + 1); }
 };
@@ -127,41 +127,32 @@ public:
                      stop_level::none, mail_outcome::ran};
     }
 
-    /// The tag of the last mail that was answered.
-    SLIPSTREAM_BOTH u32 answered() const { return box_.answered; }
-    /// The same with the mails that were read and not answered, as one thread does it that reads after it has answered.
+    /// The next mail, or a leaving one when the engine is aborted. Waits; bounded by the stop word. All mails that are there are read together, a lane
+    /// each: those after the next one are at hand then. came(tag of the first, number) is called by all lanes when some are in the inbox, before they are planned: a
+    /// platform that copies the tasks' structs asks for them there, and has them when the plan is made.
     template <class Came>
-    SLIPSTREAM_BOTH bool read_more(team_type& team, Came came) { return read_more(team, answered(), came); }
-
-    /// The mail behind `last`, the tag of one that has run, or a leaving one when the engine is aborted. Waits; bounded by the stop word. All mails that are
-    /// there are read together, a lane each: those after the next one are at hand then. came(tag of the first, number) is called by all lanes when some are in the
-    /// inbox, before they are planned: a platform that copies the tasks' structs asks for them there, and has them when the plan is made.
-    ///
-    /// While this team waits, another thread may answer `last` and those before it. What it needs of them stays in the inbox: a mail that takes their place is sent
-    /// when they are answered.
-    template <class Came>
-    SLIPSTREAM_BOTH mail wait(team_type& team, u32 last, Came came)
+    SLIPSTREAM_BOTH mail wait(team_type& team, Came came)
     {
         team.sync();
-        for (u32 attempt = 0; box_.count_after(last) == 0; ++attempt) {
-            if (read_more(team, last, came)) break;
+        for (u32 attempt = 0; box_.empty(); ++attempt) {
+            if (read_more(team, came)) break;
             const auto level = static_cast<stop_level>(team.broadcast(static_cast<u32>(team.leader() ? look(attempt) : stop_level::none)));
             if (level == stop_level::abort) return mail{mail::leave, 0, 0, 0};
             P::pause(attempt);
         }
-        return box_.letter(last + 1);
+        return box_.next();
     }
-    SLIPSTREAM_BOTH mail wait(team_type& team) { return wait(team, answered(), [](u32, u32) {}); }
+    SLIPSTREAM_BOTH mail wait(team_type& team) { return wait(team, [](u32, u32) {}); }
 
-    /// Reads the mails that have come since, a lane each, and plans anew what comes behind `last`. True if there are any.
+    /// Reads the mails that have come since, a lane each, and plans anew. True if there are any.
     template <class Came>
-    SLIPSTREAM_BOTH bool read_more(team_type& team, u32 last, Came came)
+    SLIPSTREAM_BOTH bool read_more(team_type& team, Came came)
     {
         // A worker that has its SM to itself polls with acquire loads: emptying an idle SM's L1 costs nothing, and the
         // fence (300 ns with its wait for outstanding stores) is off the critical path. Others poll relaxed.
         const bool lone = m_.n.lone_workers != 0;
         const u32 known = box_.known;
-        const u32 room = P::mailbox_depth - box_.count_after(last);
+        const u32 room = P::mailbox_depth - box_.count();
         typename P::template lane_array<mail, 1> letters;
         const u32 there = team.mask32([&](u32 k) {
             if (k >= room) return false;
@@ -179,7 +170,7 @@ public:
         if (team.leader()) box_.known = tag_of(known + count);
         team.sync();
         came(known + 1, count);
-        const plan_type plan = make_plan(team, last);
+        const plan_type plan = make_plan(team);
         if (team.leader()) {
             box_.found.plan = plan;
             box_.found.plain = plan.none() && !logs();
@@ -188,8 +179,7 @@ public:
         return true;
     }
 
-    /// After the answer to the last mail, or by the one that gives it.
-    SLIPSTREAM_BOTH plan_type plan() const { return stumbled() || stumbled_lately() ? box_.found.plan.stumbled() : box_.found.plan; }
+    SLIPSTREAM_BOTH const plan_type& plan() const { return box_.found.plan; }
     /// The one after this mail, which was read.
     SLIPSTREAM_BOTH mail after(const mail& letter) const { return box_.letter(letter.tag + 1); }
     /// Has any of the last mails failed, or was skipped?
@@ -325,23 +315,20 @@ public:
         P::fence(edge::R5R12_fence, order::release, scope::device);
         if (!letter.tickets()) P::add(edge::R12_finished, record(letter).finished, count, order::relaxed, scope::device);
         // All else comes behind the addition that others wait for.
-        SLIPSTREAM_ONE_COPY
-        for (u32 i = box_.owed(letter.tag); i != 0; --i)
-            P::add(edge::R12_finished, record(box_.letter(letter.tag - i)).finished, finished_count::block, order::relaxed, scope::device);
-        tell(letter, level);
-    }
-
-    /// The same by a team, a lane for each of the mails, where none of them is a ticket mail, failed or was skipped.
-    SLIPSTREAM_BOTH void answer_together(team_type& team, const mail& letter, bool looks)
-    {
-        const stop_level level = looks && team.leader() ? look_for_stop() : stop_level::none;
-        P::fence(edge::R5R12_fence, order::release, scope::device); // of each lane: it adds
         const u32 owed = box_.owed(letter.tag);
-        team.each32([&](u32 k) {
-            if (k <= owed) P::add(edge::R12_finished, record(box_.letter(letter.tag - k)).finished, finished_count::block, order::relaxed, scope::device);
-        });
-        team.sync(); // all have looked at what is changed now
-        if (team.leader()) tell(letter, level);
+        SLIPSTREAM_ONE_COPY
+        for (u32 i = owed; i != 0; --i)
+            P::add(edge::R12_finished, record(box_.letter(letter.tag - i)).finished, finished_count::block, order::relaxed, scope::device);
+        const u32 skipped = done_word{books.done}.skipped_before(owed + 1) | static_cast<u32>(outcome == mail_outcome::skipped);
+        books.done = done_word::make(letter.tag, skipped, (books.done & done_word::failed_bit) | drawn_);
+        books.stumbles = books.stumbles << (owed + 1) | static_cast<u32>(outcome != mail_outcome::ran);
+        books.level = level;
+        books.outcome = mail_outcome::ran;
+        box_.answered = letter.tag;
+        // The next failure in this slot must see that this one was noted.
+        if (outcome != mail_outcome::ran) P::fence(edge::R5R12_failure_fence, order::release, scope::device);
+        P::store(edge::R5_done, m_.done[worker_], books.done, order::relaxed, scope::device);
+        drawn_ = 0;
     }
 
     /// May answer_alone() answer this one?
@@ -389,12 +376,12 @@ public:
     }
 
 private:
-    /// What comes after each mail behind `last`; those up to it are answered together, if they were not before.
-    SLIPSTREAM_BOTH plan_type make_plan(team_type& team, u32 last) const
+    /// What comes after each mail in the inbox; all before the first are answered.
+    SLIPSTREAM_BOTH plan_type make_plan(team_type& team) const
     {
-        const u32 count = box_.count_after(last);
+        const u32 count = box_.count();
         if (count < 2) return {};
-        const u32 first = last + 1;
+        const u32 first = box_.answered + 1;
         const u32 pairs = count - 1;
         const u32 follow = team.mask32([&](u32 k) { return k < pairs && box_.letter(first + k + 1).follows(); });
         if (follow == 0) return {};
@@ -407,10 +394,15 @@ private:
             const u32 by = first % P::mailbox_depth;
             return (bits << by | bits >> (P::mailbox_depth - by)) & low_bits(P::mailbox_depth);
         };
-        return {places(only) | places(later) << P::mailbox_depth, (logs() ? 0 : places(later & alike)) | places(follow) << P::mailbox_depth};
+        const plan_type plan{places(only) | places(later) << P::mailbox_depth, (logs() ? 0 : places(later & alike)) | places(follow) << P::mailbox_depth};
+        return stumbled_lately() ? plan.stumbled() : plan;
     }
     /// By the one that answers, of the mail in hand.
-    SLIPSTREAM_BOTH void stumble(mail_outcome outcome) { box_.books.outcome = outcome; }
+    SLIPSTREAM_BOTH void stumble(mail_outcome outcome)
+    {
+        box_.books.outcome = outcome;
+        box_.found.plan = plan().stumbled();
+    }
 
     /// What to do with a mail that follows others on this worker. By the leader. It may wait for any of the last ones, and is skipped if any of them stumbled:
     /// if that was another, it comes again when what it waits for is complete. Those before them were answered when it was mailed, and it would not have
@@ -421,23 +413,6 @@ private:
         if (box_.books.level == stop_level::none) return verdict::run;
         if (box_.books.level == stop_level::park) pause();
         return verdict::leave;
-    }
-    /// By the one that answers: the completion word, behind the additions.
-    SLIPSTREAM_BOTH void tell(const mail& letter, stop_level level)
-    {
-        worker_books& books = box_.books;
-        const mail_outcome outcome = books.outcome;
-        const u32 mails = box_.owed(letter.tag) + 1;
-        const u32 skipped = done_word{books.done}.skipped_before(mails) | static_cast<u32>(outcome == mail_outcome::skipped);
-        books.done = done_word::make(letter.tag, skipped, (books.done & done_word::failed_bit) | drawn_);
-        books.stumbles = books.stumbles << mails | static_cast<u32>(outcome != mail_outcome::ran);
-        books.level = level;
-        books.outcome = mail_outcome::ran;
-        box_.answered = letter.tag;
-        // The next failure in this slot must see that this one was noted.
-        if (outcome != mail_outcome::ran) P::fence(edge::R5R12_failure_fence, order::release, scope::device);
-        P::store(edge::R5_done, m_.done[worker_], books.done, order::relaxed, scope::device);
-        drawn_ = 0;
     }
     SLIPSTREAM_BOTH bool stumbled() const { return box_.books.outcome != mail_outcome::ran; }
     SLIPSTREAM_BOTH void pause() { P::store(edge::R5_done, m_.done[worker_], box_.books.done | done_word::paused_bit, order::relaxed, scope::device); }

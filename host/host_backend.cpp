@@ -174,7 +174,6 @@ private:
             at_hand = port.plan().goes_on(letter.tag) && !stopping;
             if (at_hand && port.plan().answers_later(letter.tag)) continue;
             if (port.is_alone(letter)) port.answer_alone(letter);
-            else if (decision == device::verdict::run && failure == 0 && !letter.tickets()) port.answer_together(team, letter, port.plan().looks(letter.tag));
             else port.answer(letter);
             stopping = port.told_to_stop();
         }

@@ -86,7 +86,6 @@ struct engine_size {
     bool staging = false;
     bool chaining = false;
     bool answers_late = false; ///< with the next one, whenever they may be
-    bool reads_early = false; ///< a worker looks for mail before it answers, as the GPU's does, one of whose threads answers while others read
     bool by_handle = false; ///< places are registered
     bool by_slots = false; ///< messages, none longer than the ring, are stored by whole slots as they find room
 };
@@ -98,7 +97,7 @@ public:
     static constexpr u64 place_address = 0x10000;
 
     small_engine(std::vector<test_task> program, engine_size size = {})
-        : tasks(std::move(program)), answers_late(size.answers_late), reads_early(size.reads_early), streamed_(size.streamed), by_handle_(size.by_handle), by_slots_(size.by_slots), m(layout(size)), storage_(zeroed(m)), s(place())
+        : tasks(std::move(program)), answers_late(size.answers_late), streamed_(size.streamed), by_handle_(size.by_handle), by_slots_(size.by_slots), m(layout(size)), storage_(zeroed(m)), s(place())
     {
         type.words = 1;
         type.scalars = 1;
@@ -231,9 +230,8 @@ public:
                 if (decision == device::verdict::skip) {
                     ++skipped;
                     port.skip();
-                    at_hand = false;
-                    if (reads_early) read_early += port.read_more(team, letter.tag, [](u32, u32) {});
                     port.answer(letter);
+                    at_hand = false;
                     continue;
                 }
                 ran_staged |= 1u << number;
@@ -252,18 +250,13 @@ public:
             }
             const test_task& t = tasks[number];
             if (t.fails && (t.fails_block < 0 || letter.block() == static_cast<u32>(t.fails_block))) port.fail(record, 9);
-            const auto plan = port.plan();
-            at_hand = plan.goes_on(letter.tag) && !stopping;
-            if (at_hand && answers_late && plan.answers_later(letter.tag)) {
+            at_hand = port.plan().goes_on(letter.tag) && !stopping;
+            if (at_hand && answers_late && port.plan().answers_later(letter.tag)) {
                 ++late;
                 continue;
             }
-            const bool alone = port.is_alone(letter);
-            // The GPU's worker reads mail while one of its threads answers.
-            if (reads_early && !at_hand) read_early += port.read_more(team, letter.tag, [](u32, u32) {});
-            if (alone) port.answer_alone(letter);
-            else if (!letter.tickets() && !t.fails) port.answer_together(team, letter, plan.looks(letter.tag));
-            else port.answer(letter, plan.looks(letter.tag));
+            if (port.is_alone(letter)) port.answer_alone(letter);
+            else port.answer(letter);
             stopping = port.told_to_stop();
         }
     }
@@ -314,10 +307,8 @@ private:
 public:
     std::vector<test_task> tasks;
     bool answers_late;
-    bool reads_early;
     u32 staged = 0;  ///< staged mails that workers took
     u32 late = 0;    ///< mails that were answered with the next one
-    u32 read_early = 0; ///< looks that found mail before the answer
     u32 chained = 0; ///< of the staged ones, those behind the mail that they wait for
     u32 went_on = 0; ///< of these, those that were at hand
     u32 skipped = 0; ///< staged ones that did not run
