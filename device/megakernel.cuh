@@ -265,7 +265,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
     inbox<P>::plan_type plan{};
     bool plain = false;
     bool at_hand = false; // the next mail
-    bool failed_before = false; // the leader's
+    bool failed_before = false; // of the warp that answers
     for (u32 turn = 0;; turn = worker_shared::turn_after(turn)) {
         bool skipped = false;
         u32 blocks = 1; // what is at hand has one
@@ -368,14 +368,16 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             last = number;
             if (plain) { // most often, and others wait for it: what a chain needs comes after
                 at_hand = false;
-                if (!leader) continue;
+                if (!answers) continue;
                 const mail done = box.letter(number);
                 auto* const finished = port.finished_of(done);
                 const u32 code = shared.ends[turn].failure.code;
-                port.release();
-                if (!failed_before && code == 0) {
-                    port.answer_released(done, *finished);
-                    port.count_flights(1);
+                if (leader) port.release();
+                if (!failed_before && code == 0) { // all lanes or none: those below answer as a team
+                    if (leader) {
+                        port.answer_released(done, *finished);
+                        port.count_flights(1);
+                    }
                     continue;
                 }
             } else {
@@ -410,8 +412,8 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                 shared.ends[worker_shared::turn_after(turn)].stopping = port.told_to_stop(); // all have looked at it two mails ago
                 // What nobody waits for.
                 if (failed_before) shared.ends[worker_shared::turn_before(turn)].failure.code = 0; // of the mail after the next: all have looked at the one before
-                failed_before = code != 0;
             }
+            failed_before = code != 0;
         }
     }
 }
