@@ -152,9 +152,7 @@ struct worker_shared {
     using P = cuda_platform;
 
     inbox<P> box;
-    // For those who did not read it:
-    mail order; ///< the mail to come
-    inbox<P>::findings found; ///< what was known then. More may be found while a worker waits
+    mail order; ///< the mail to come, for those who did not read it
     // Of each mail that was read.
     __align__(16) u32 words[P::mailbox_depth][abi::task_words_max];
     flight_record flights[P::mailbox_depth]; ///< what the recorder is told
@@ -183,7 +181,7 @@ __device__ __forceinline__ T& in_register(T& shared)
     return *static_cast<T*>(__cvta_shared_to_generic(__shfl_sync(0xffffffff, at, 0)));
 }
 
-/// Copies the structs of mails that were just read, by a warp, half of it for each of two mails: all loads are on their way before the first has come.
+/// Copies the structs of mails that were just read, by the first warp, half of it for each of two mails: all loads are on their way before the first has come.
 class struct_copy {
 public:
     using P = cuda_platform;
@@ -194,11 +192,11 @@ public:
         if (shared.box.letter(first).leaves()) return; // it comes alone
         first_ = first;
         count_ = count;
-        if (lane() < count) blocks_ = P::get(port.record(shared.box.letter(first + lane())).blocks);
+        if (threadIdx.x < count) blocks_ = P::get(port.record(shared.box.letter(first + threadIdx.x)).blocks);
         SLIPSTREAM_UNROLL
         for (u32 i = 0; i < pairs; ++i) {
             if (2 * i >= count) break; // one mail, most often
-            const u32 mine = 2 * i + lane() / 16;
+            const u32 mine = 2 * i + threadIdx.x / 16;
             if (mine < count) kept_[i] = *reinterpret_cast<const uint4*>(&port.record(shared.box.letter(first + mine)).words[word()].raw);
         }
     }
@@ -210,11 +208,11 @@ public:
         SLIPSTREAM_UNROLL
         for (u32 i = 0; i < pairs; ++i) {
             if (2 * i >= count_) break;
-            const u32 mine = 2 * i + lane() / 16;
+            const u32 mine = 2 * i + threadIdx.x / 16;
             if (mine < count_) *reinterpret_cast<uint4*>(&shared.words[(first_ + mine) % P::mailbox_depth][word()]) = kept_[i];
         }
-        if (lane() < count_) {
-            const mail& letter = shared.box.letter(first_ + lane());
+        if (threadIdx.x < count_) {
+            const mail& letter = shared.box.letter(first_ + threadIdx.x);
             shared.flights[letter.tag % P::mailbox_depth] = port.flight_of(letter, letter.block());
             shared.blocks[letter.tag % P::mailbox_depth] = blocks_;
         }
@@ -225,8 +223,7 @@ public:
 private:
     static_assert(abi::task_words_max == 16 * 4 && offsetof(task_record<P>, words) % 16 == 0 && alignof(task_record<P>) % 16 == 0);
     static constexpr u32 pairs = P::mailbox_depth / 2;
-    __device__ static u32 lane() { return P::team::rank(); }
-    __device__ static u32 word() { return lane() % 16 * 4; }
+    __device__ static u32 word() { return threadIdx.x % 16 * 4; }
 
     u32 first_;
     u32 count_ = 0;
@@ -234,11 +231,8 @@ private:
     uint4 kept_[pairs];
 };
 
-/// While it waits for other workers' tasks, a worker looks for more mail after so many polls; then after twice as many each time.
-inline constexpr u32 polls_first = 8;
-inline constexpr u32 polls_most = 256;
-/// The warp that reads mail, while thread 0 answers the last one.
-inline constexpr u32 mail_warp = 1;
+/// While it waits for other workers' tasks, a worker looks for more mail after so many polls.
+inline constexpr u32 polls_between = 256;
 
 template <class List, u32 Threads>
 __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned char* arena)
@@ -249,11 +243,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
     inbox<P>& box = shared.box;
     u32 sm;
     asm("mov.u32 %0, %%smid;" : "=r"(sm));
-    static_assert(Threads > 32 * mail_warp);
     const bool leader = threadIdx.x == 0;
-    const bool answers = threadIdx.x < 32;
-    const bool reads = threadIdx.x / 32 == mail_warp;
-    const bool recorder = threadIdx.x == 32 * mail_warp; // and leads those that read
     worker_port<P> port(args.memory, box, blockIdx.x - 1, sm, leader);
     if (leader) {
         for (body_end& e : shared.ends) e = {};
@@ -261,36 +251,25 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
     }
     __syncthreads();
     mail mine{};
-    u32 last = port.answered(); // tag of the mail that ran last
     inbox<P>::plan_type plan{};
     bool plain = false;
     bool at_hand = false; // the next mail
-    bool failed_before = false; // of the warp that answers
+    bool failed_before = false; // the leader's
     for (u32 turn = 0;; turn = worker_shared::turn_after(turn)) {
         bool skipped = false;
         u32 blocks = 1; // what is at hand has one
         struct_head head;
-        flight_record flight{}; // the recorder's: the leader has enough to do
-        P::chunk_word* flight_place = nullptr;
-        const auto ask_for = [&](u32 number) {
-            head = shared.head_of(number);
-            if (!recorder) return;
-            flight = shared.flight_of(number);
-            flight_place = port.flight_place();
-        };
         if (at_hand) {
-            mine = box.letter(last + 1);
-            ask_for(mine.tag);
+            mine = port.after(mine);
+            head = shared.head_of(mine.tag);
         } else {
-            // A warp fetches mails, with the structs of all of them, and tells the others. The leader may still be answering the last one.
-            if (reads) {
+            // The first warp fetches mails, with the structs of all of them, and tells the others.
+            if (threadIdx.x < 32) {
                 P::team team;
+                team.sync(); // the leader has answered the last one
                 struct_copy structs;
-                const mail next = port.wait(team, last, [&](u32 first, u32 count) { structs.load(port, shared, first, count); });
-                if (recorder) {
-                    shared.order = next;
-                    shared.found = box.found;
-                }
+                const mail next = port.wait(team, [&](u32 first, u32 count) { structs.load(port, shared, first, count); });
+                if (leader) shared.order = next;
                 structs.store(port, shared);
             }
             __syncthreads();
@@ -300,41 +279,33 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                 return;
             }
             blocks = shared.blocks[mine.tag % P::mailbox_depth];
-            ask_for(mine.tag); // now, so that nothing is left to be loaded when the wait is over
-            const auto take = [&](const inbox<P>::findings& found) {
-                plan = port.stumbled_lately() ? found.plan.stumbled() : found.plan;
-                plain = found.plain != 0;
-            };
-            take(shared.found);
+            head = shared.head_of(mine.tag); // now, so that nothing is left to be loaded when the wait is over
             if (mine.staged()) {
                 // And waits for what this one waits for. Only what it finds is left to be told then.
                 verdict decision = verdict::run;
-                bool anew = false; // something to be told: most often, mail that has come does not change the plan
-                if (reads) {
+                if (threadIdx.x < 32) {
                     P::team team;
-                    if (recorder && port.logs() && mine.waits() != 0) shared.times.wait_ns = P::clock_ns();
-                    for (u32 polls = polls_first; (decision = port.await(team, mine, polls)) == verdict::wait; polls = polls < polls_most ? 2 * polls : polls) {
+                    if (leader && port.logs() && mine.waits() != 0) shared.times.wait_ns = P::clock_ns();
+                    while ((decision = port.await(team, mine, polls_between)) == verdict::wait) {
                         struct_copy structs;
-                        const news found = port.read_more(team, tag_of(mine.tag - 1), [&](u32 first, u32 count) { structs.load(port, shared, first, count); });
+                        port.read_more(team, [&](u32 first, u32 count) { structs.load(port, shared, first, count); });
                         structs.store(port, shared);
-                        anew |= found == news::plan;
                     }
-                    anew |= decision != verdict::run;
-                    if (recorder && anew) box.found.decision = decision;
+                    if (leader && decision != verdict::run) box.found.decision = decision;
                 }
-                if (__syncthreads_or(anew)) {
-                    take(box.found);
-                    decision = box.found.decision;
-                    if (decision == verdict::leave) { // parked, or aborted
+                if (__syncthreads_or(decision != verdict::run)) {
+                    if (box.found.decision == verdict::leave) { // parked, or aborted
                         if (leader) port.save();
                         return;
                     }
-                    skipped = decision == verdict::skip;
+                    skipped = true;
                 }
             }
+            const auto found = box.found;
+            plan = found.plan;
+            plain = found.plain != 0;
         }
         const u32 type = mine.type();
-        last = mine.tag;
         if (skipped) {
             __syncthreads(); // all have read the letter
             if (leader) {
@@ -345,17 +316,22 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             u32 number = mine.tag;
             with_type<0>(List{}, type, [&]<class Task>() {
                 const u32* words = shared.words_of(number);
+                flight_record flight{};
+                if (threadIdx.x == 32) flight = shared.flight_of(number); // the leader has enough to do
                 u32 block = mine.block();
                 SLIPSTREAM_ONE_COPY
                 for (;;) {
-                    if (recorder) port.note_flight(flight, *flight_place);
+                    if (threadIdx.x == 32) port.note_flight(flight);
                     if (leader && port.logs()) shared.times.start_ns = P::clock_ns();
                     __syncwarp(); // bodies begin with whole warps, whatever became of these branches
                     const Task task = task_of<Task>(head, words);
                     if (threads_of<Task>() == Threads || threadIdx.x < threads_of<Task>())
                         run_block<Threads>(task, 0, block, blocks, arena, shared.ends[turn].failure);
                     const bool repeats = plan.repeats(number);
-                    if (repeats) ask_for(number + 1); // on the way while others finish
+                    if (repeats) { // on the way while others finish
+                        head = shared.head_of(number + 1);
+                        if (threadIdx.x == 32) flight = shared.flight_of(number + 1);
+                    }
                     __syncthreads();
                     if (!repeats || shared.ends[turn].stands()) break;
                     turn = worker_shared::turn_after(turn);
@@ -365,28 +341,24 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                     blocks = 1;
                 }
             });
-            last = number;
             if (plain) { // most often, and others wait for it: what a chain needs comes after
                 at_hand = false;
-                if (!answers) continue;
-                const mail done = box.letter(number);
-                auto* const finished = port.finished_of(done);
-                const u32 code = shared.ends[turn].failure.code;
-                if (leader) port.release();
-                if (!failed_before && code == 0) { // all lanes or none: those below answer as a team
-                    if (leader) {
-                        port.answer_released(done, *finished);
+                if (leader) {
+                    const mail last = box.letter(number);
+                    const u32 code = shared.ends[turn].failure.code;
+                    port.release();
+                    if (!failed_before && code == 0) {
+                        port.answer_released(last);
                         port.count_flights(1);
+                        continue;
                     }
-                    continue;
                 }
             } else {
                 at_hand = plan.goes_on(number) && !shared.ends[turn].stands();
             }
-            if (leader) {
-                port.count_flights(1 + mails_between(mine.tag, number));
-                if (port.logs()) port.log_flight(box.letter(number), box.letter(number).block(), 1, shared.times, port.runs());
-            }
+            if (leader) port.count_flights(1 + mails_between(mine.tag, number));
+            if (leader || at_hand) mine = box.letter(number); // the place may be another mail's by the time that others look
+            if (leader && port.logs()) port.log_flight(mine, mine.block(), 1, shared.times, port.runs());
         } else {
             const u32 size = threads_of_type(List{}, type); // draw_blocks begins with a barrier
             const mail& letter = box.letter(mine.tag); // and what is needed behind the bodies: in no register, they are the bodies'
@@ -398,21 +370,18 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             draw.template operator()<128>();
             draw.template operator()<64>();
             draw.template operator()<32>();
-            last = box.next().tag;
-            plan = leader ? port.plan() : inbox<P>::plan_type{}; // another one may be made behind the barrier
             __syncthreads();
+            mine = leader ? box.next() : mail{};
+            plan = leader ? box.found.plan : inbox<P>::plan_type{};
             at_hand = false;
         }
-        if (answers && !(at_hand && plan.answers_later(last))) {
-            P::team team;
+        if (leader && !(at_hand && plan.answers_later(mine.tag))) {
             const u32 code = shared.ends[turn].failure.code;
-            if (leader && code != 0) port.fail(port.record(box.letter(last)), code);
-            port.answer(team, last, plan.looks(last));
-            if (leader) {
-                shared.ends[worker_shared::turn_after(turn)].stopping = port.told_to_stop(); // all have looked at it two mails ago
-                // What nobody waits for.
-                if (failed_before) shared.ends[worker_shared::turn_before(turn)].failure.code = 0; // of the mail after the next: all have looked at the one before
-            }
+            if (code != 0) port.fail(port.record(mine), code);
+            port.answer(mine, plan.looks(mine.tag));
+            shared.ends[worker_shared::turn_after(turn)].stopping = port.told_to_stop(); // all have looked at it two mails ago
+            // What nobody waits for.
+            if (failed_before) shared.ends[worker_shared::turn_before(turn)].failure.code = 0; // of the mail after the next: all have looked at the one before
             failed_before = code != 0;
         }
     }

@@ -1,8 +1,8 @@
 // The worker's side of the mailbox: wait for mail, draw tickets, answer. Bodies are run by the caller.
 //
-// wait(), read_more() and await() are called by a team of lanes (the second warp on the GPU), all else by one lane (thread 0); the platform's kernel spreads what they
-// return to the block and puts a block barrier before answer(), so that every thread's writes precede the release. Mail is read while thread 0 answers. The flight
-// record of an ordinary block may be any thread's: it is that of a lane of the second warp there. Where groups of a worker's
+// wait(), read_more() and await() are called by a team of lanes (the first warp on the GPU), all else by one lane (thread 0); the platform's kernel spreads what they
+// return to the block and puts a block barrier before answer(), so that every thread's writes precede the release. The flight record of an ordinary block may be
+// any thread's: it is the second warp's first lane's there, since the leader has enough to do. Where groups of a worker's
 // threads run blocks of a ticket mail side by side, a lane of each draws, records and logs, through a port of its own that keeps nothing else; the
 // recorder then shows what one of them picked up last, the task and not always the block that hangs.
 //
@@ -48,9 +48,6 @@ struct flight_times {
 /// What is to be done with a staged mail. To leave: at once, the engine is aborted or parks. To wait: await() was to give up after some time.
 enum class verdict : u32 { run, skip, leave, wait };
 
-/// What a look for mail has found: nothing, mail, or mail that changes the plan.
-enum class news : u32 { none, mail, plan };
-
 /// What becomes of the mail in hand.
 enum class mail_outcome : u32 { ran, failed, skipped };
 
@@ -73,7 +70,6 @@ struct mail_plan {
     SLIPSTREAM_BOTH static bool bit(u32 word, u32 half, u32 number) { return (word >> (half * Places + number % Places) & 1) != 0; }
     /// None of them follows another.
     SLIPSTREAM_BOTH bool none() const { return (next | more) == 0; }
-    SLIPSTREAM_BOTH bool operator==(const mail_plan& other) const { return next == other.next && more == other.more; }
     /// The mail after this one waits for nothing but mails of this worker: if this one has not failed, and the last answer saw no park, it is at hand and runs at
     /// once, without await(), while the answer to this one is on its way.
     SLIPSTREAM_BOTH bool goes_on(u32 number) const { return bit(next, 0, number); }
@@ -93,9 +89,9 @@ struct inbox {
     using plan_type = mail_plan<P::mailbox_depth>;
 
     worker_books books;
-    mail letters[2 * P::mailbox_depth]; ///< so that new ones, read while the last ones are answered, have other places
+    mail letters[P::mailbox_depth];
     /// What all threads read before a body, in one load.
-    struct alignas(16) findings {
+    struct alignas(16) {
         plan_type plan;
         verdict decision; ///< of a staged mail, if it is not to run; for threads that did not take part in await()
         u32 plain;        ///< 1: no mail follows another, and nothing is logged
@@ -108,9 +104,9 @@ struct inbox {
 
     /// Before mail `number`.
     SLIPSTREAM_BOTH u32 owed(u32 number) const { return mails_between(answered, number - 1); }
-    /// Of those behind mail `last`.
-    SLIPSTREAM_BOTH u32 count_after(u32 last) const { return mails_between(last, known); }
-    SLIPSTREAM_BOTH mail& letter(u32 number) { return letters[number % (2 * P::mailbox_depth)]; }
+    SLIPSTREAM_BOTH u32 count() const { return mails_between(answered, known); }
+    SLIPSTREAM_BOTH bool empty() const { return answered == known; }
+    SLIPSTREAM_BOTH mail& letter(u32 number) { return letters[number % P::mailbox_depth]; }
     SLIPSTREAM_BOTH mail& next() { return letter(answered + 1); }
 };
 
@@ -119,7 +115,6 @@ class worker_port {
 public:
     using team_type = typename P::team;
     using plan_type = typename inbox<P>::plan_type;
-    using finished_word = typename P::template word<u64>;
 
     /// All threads of a worker have a port, and one inbox between them, which is filled in by the one that has said `leads`.
     SLIPSTREAM_BOTH worker_port(const engine_memory<P>& memory, inbox<P>& box, u32 worker, u32 sm, bool leads = true)
@@ -132,40 +127,32 @@ public:
                      stop_level::none, mail_outcome::ran};
     }
 
-    /// The tag of the last mail that was answered.
-    SLIPSTREAM_BOTH u32 answered() const { return box_.answered; }
-    /// The same with the mails that were read and not answered, as one thread does it that reads after it has answered.
+    /// The next mail, or a leaving one when the engine is aborted. Waits; bounded by the stop word. All mails that are there are read together, a lane
+    /// each: those after the next one are at hand then. came(tag of the first, number) is called by all lanes when some are in the inbox, before they are planned: a
+    /// platform that copies the tasks' structs asks for them there, and has them when the plan is made.
     template <class Came>
-    SLIPSTREAM_BOTH bool read_more(team_type& team, Came came) { return read_more(team, answered(), came) != news::none; }
-
-    /// The mail behind `last`, the tag of one that has run, or a leaving one when the engine is aborted. Waits; bounded by the stop word. All mails that are
-    /// there are read together, a lane each: those after the next one are at hand then. came(tag of the first, number) is called by all lanes when some are in the
-    /// inbox, before they are planned: a platform that copies the tasks' structs asks for them there, and has them when the plan is made.
-    ///
-    /// While this team waits, another thread may answer `last` and those before it.
-    template <class Came>
-    SLIPSTREAM_BOTH mail wait(team_type& team, u32 last, Came came)
+    SLIPSTREAM_BOTH mail wait(team_type& team, Came came)
     {
         team.sync();
-        for (u32 attempt = 0; box_.count_after(last) == 0; ++attempt) {
-            if (read_more(team, last, came) != news::none) break;
+        for (u32 attempt = 0; box_.empty(); ++attempt) {
+            if (read_more(team, came)) break;
             const auto level = static_cast<stop_level>(team.broadcast(static_cast<u32>(team.leader() ? look(attempt) : stop_level::none)));
             if (level == stop_level::abort) return mail{mail::leave, 0, 0, 0};
             P::pause(attempt);
         }
-        return box_.letter(last + 1);
+        return box_.next();
     }
-    SLIPSTREAM_BOTH mail wait(team_type& team) { return wait(team, answered(), [](u32, u32) {}); }
+    SLIPSTREAM_BOTH mail wait(team_type& team) { return wait(team, [](u32, u32) {}); }
 
-    /// Reads the mails that have come since, a lane each, and plans anew what comes behind `last`.
+    /// Reads the mails that have come since, a lane each, and plans anew. True if there are any.
     template <class Came>
-    SLIPSTREAM_BOTH news read_more(team_type& team, u32 last, Came came)
+    SLIPSTREAM_BOTH bool read_more(team_type& team, Came came)
     {
         // A worker that has its SM to itself polls with acquire loads: emptying an idle SM's L1 costs nothing, and the
         // fence (300 ns with its wait for outstanding stores) is off the critical path. Others poll relaxed.
         const bool lone = m_.n.lone_workers != 0;
         const u32 known = box_.known;
-        const u32 room = P::mailbox_depth - box_.count_after(last);
+        const u32 room = P::mailbox_depth - box_.count();
         typename P::template lane_array<mail, 1> letters;
         const u32 there = team.mask32([&](u32 k) {
             if (k >= room) return false;
@@ -176,26 +163,23 @@ public:
             return letters.at(0, k).tag == expected;
         });
         const u32 count = lowest_bit(~there); // in order: those after one that was not seen are of no use yet
-        if (count == 0) return news::none;
+        if (count == 0) return false;
         if (!lone) P::fence(edge::A4_mail_fence, order::acquire, scope::device);
         team.each32([&](u32 k) { if (k < count) box_.letter(known + 1 + k) = letters.at(0, k); });
         team.sync();
         if (team.leader()) box_.known = tag_of(known + count);
         team.sync();
         came(known + 1, count);
-        const plan_type plan = make_plan(team, last);
-        const bool same = plan == box_.found.plan;
-        team.sync();
+        const plan_type plan = make_plan(team);
         if (team.leader()) {
             box_.found.plan = plan;
             box_.found.plain = plan.none() && !logs();
         }
         team.sync();
-        return same ? news::mail : news::plan;
+        return true;
     }
 
-    /// After the answer to the last mail, or by the one that gives it.
-    SLIPSTREAM_BOTH plan_type plan() const { return stumbled() || stumbled_lately() ? box_.found.plan.stumbled() : box_.found.plan; }
+    SLIPSTREAM_BOTH const plan_type& plan() const { return box_.found.plan; }
     /// The one after this mail, which was read.
     SLIPSTREAM_BOTH mail after(const mail& letter) const { return box_.letter(letter.tag + 1); }
     /// Has any of the last mails failed, or was skipped?
@@ -289,12 +273,9 @@ public:
         return {1u << 31 | letter.type() << 8 | (letter.identity >> 27 & 15), letter.identity & 0x7ffffffu, block, sm_ << 16 | worker_};
     }
     /// Without counting it.
-    SLIPSTREAM_BOTH void note_flight(const flight_record& entry) const { note_flight(entry, *flight_place()); }
-    /// In two parts, for who has the place before it must be quick.
-    SLIPSTREAM_BOTH typename P::chunk_word* flight_place() const { return P::keep(&m_.recorder[worker_]); }
-    SLIPSTREAM_BOTH void note_flight(const flight_record& entry, typename P::chunk_word& place) const
+    SLIPSTREAM_BOTH void note_flight(const flight_record& entry) const
     {
-        P::store(edge::P3_recorder, place, entry.encode(), order::relaxed, scope::system);
+        P::store(edge::P3_recorder, m_.recorder[worker_], entry.encode(), order::relaxed, scope::system);
     }
     SLIPSTREAM_BOTH u64 runs() const { return box_.books.picks; }
     SLIPSTREAM_BOTH void set_runs(u64 count) { box_.books.picks = count; }
@@ -322,49 +303,47 @@ public:
     /// The mail was not run: one before it failed. Who waits for this one must not run either.
     SLIPSTREAM_BOTH void skip() { stumble(mail_outcome::skipped); }
 
-    /// Answers mail `tag`, which has run or was skipped, and those before it that are owed an answer, a lane each: everything their blocks wrote is released, to the
-    /// scheduler and to the workers of staged tasks. `looks`: of the plan, which may lie in a register.
-    SLIPSTREAM_BOTH void answer(team_type& team, u32 tag, bool looks)
+    /// Answers the mail, and those that are owed an answer: everything their blocks wrote is released, to the scheduler and to the workers of staged tasks.
+    /// `looks`: of the plan, which may lie in a register.
+    SLIPSTREAM_BOTH void answer(const mail& letter) { answer(letter, plan().looks(letter.tag)); }
+    SLIPSTREAM_BOTH void answer(const mail& letter, bool looks)
     {
-        u64 count = finished_count::block; // of the mail in hand; the leader's
-        stop_level level = stop_level::none;
-        if (team.leader()) {
-            if (stumbled()) count = note_failure(box_.letter(tag));
-            if (looks) level = look_for_stop(); // its round trip is over when the fence's is
-        }
-        typename P::template lane_array<finished_word*, 1> finished;
-        const u32 owed = box_.owed(tag);
-        team.each32([&](u32 k) {
-            finished.at(0, k) = nullptr;
-            if (k > box_.owed_max) return;
-            const mail letter = box_.letter(tag - k); // owed an answer or not: no load waits for another
-            finished_word* const word = finished_of(letter);
-            if (k <= owed && !letter.tickets()) finished.at(0, k) = word;
-        });
-        team.sync(); // all have looked at what tell() changes
-        P::fence(edge::R5R12_fence, order::release, scope::device); // of each lane: it adds
-        team.each32([&](u32 k) {
-            if (finished.at(0, k) != nullptr) P::add(edge::R12_finished, *finished.at(0, k), k == 0 ? count : u64{finished_count::block}, order::relaxed, scope::device);
-        });
-        if (team.leader()) tell(tag, level);
+        worker_books& books = box_.books;
+        const mail_outcome outcome = books.outcome;
+        const u64 count = outcome == mail_outcome::ran ? finished_count::block : note_failure(letter);
+        const stop_level level = looks ? look_for_stop() : stop_level::none; // its round trip is over when the fence's is
+        P::fence(edge::R5R12_fence, order::release, scope::device);
+        if (!letter.tickets()) P::add(edge::R12_finished, record(letter).finished, count, order::relaxed, scope::device);
+        // All else comes behind the addition that others wait for.
+        const u32 owed = box_.owed(letter.tag);
+        SLIPSTREAM_ONE_COPY
+        for (u32 i = owed; i != 0; --i)
+            P::add(edge::R12_finished, record(box_.letter(letter.tag - i)).finished, finished_count::block, order::relaxed, scope::device);
+        const u32 skipped = done_word{books.done}.skipped_before(owed + 1) | static_cast<u32>(outcome == mail_outcome::skipped);
+        books.done = done_word::make(letter.tag, skipped, (books.done & done_word::failed_bit) | drawn_);
+        books.stumbles = books.stumbles << (owed + 1) | static_cast<u32>(outcome != mail_outcome::ran);
+        books.level = level;
+        books.outcome = mail_outcome::ran;
+        box_.answered = letter.tag;
+        // The next failure in this slot must see that this one was noted.
+        if (outcome != mail_outcome::ran) P::fence(edge::R5R12_failure_fence, order::release, scope::device);
+        P::store(edge::R5_done, m_.done[worker_], books.done, order::relaxed, scope::device);
+        drawn_ = 0;
     }
-    SLIPSTREAM_BOTH void answer(team_type& team, const mail& letter) { answer(team, letter.tag, plan().looks(letter.tag)); }
 
     /// May answer_alone() answer this one?
     SLIPSTREAM_BOTH bool is_alone(const mail& letter) const { return plan().none() && !letter.tickets() && !stumbled(); }
     /// The same for a block that has not failed, where no answer is owed and the next mail does not follow: the shortest way to others.
     SLIPSTREAM_BOTH void answer_alone(const mail& letter)
     {
-        finished_word* const finished = finished_of(letter);
         release();
-        answer_released(letter, *finished);
+        answer_released(letter);
     }
-    /// In two parts, for who looks in between whether the block failed. That look, the mail and the address cost nothing where they were found before the fence.
-    SLIPSTREAM_BOTH finished_word* finished_of(const mail& letter) const { return P::keep(&record(letter).finished); }
+    /// In two parts, for who looks in between whether the block failed. That look, and the mail, cost nothing where they were on their way before the fence.
     SLIPSTREAM_BOTH void release() const { P::fence(edge::R5R12_fence, order::release, scope::device); }
-    SLIPSTREAM_BOTH void answer_released(const mail& letter, finished_word& finished)
+    SLIPSTREAM_BOTH void answer_released(const mail& letter)
     {
-        P::add(edge::R12_finished, finished, finished_count::block, order::relaxed, scope::device);
+        P::add(edge::R12_finished, record(letter).finished, finished_count::block, order::relaxed, scope::device);
         worker_books& books = box_.books;
         books.done = done_word::make(letter.tag, done_word{books.done}.skipped_before(1), books.done & done_word::failed_bit);
         P::store(edge::R5_done, m_.done[worker_], books.done, order::relaxed, scope::device);
@@ -397,12 +376,12 @@ public:
     }
 
 private:
-    /// What comes after each mail behind `last`; those up to it are answered together, if they were not before.
-    SLIPSTREAM_BOTH plan_type make_plan(team_type& team, u32 last) const
+    /// What comes after each mail in the inbox; all before the first are answered.
+    SLIPSTREAM_BOTH plan_type make_plan(team_type& team) const
     {
-        const u32 count = box_.count_after(last);
+        const u32 count = box_.count();
         if (count < 2) return {};
-        const u32 first = last + 1;
+        const u32 first = box_.answered + 1;
         const u32 pairs = count - 1;
         const u32 follow = team.mask32([&](u32 k) { return k < pairs && box_.letter(first + k + 1).follows(); });
         if (follow == 0) return {};
@@ -415,10 +394,15 @@ private:
             const u32 by = first % P::mailbox_depth;
             return (bits << by | bits >> (P::mailbox_depth - by)) & low_bits(P::mailbox_depth);
         };
-        return {places(only) | places(later) << P::mailbox_depth, (logs() ? 0 : places(later & alike)) | places(follow) << P::mailbox_depth};
+        const plan_type plan{places(only) | places(later) << P::mailbox_depth, (logs() ? 0 : places(later & alike)) | places(follow) << P::mailbox_depth};
+        return stumbled_lately() ? plan.stumbled() : plan;
     }
     /// By the one that answers, of the mail in hand.
-    SLIPSTREAM_BOTH void stumble(mail_outcome outcome) { box_.books.outcome = outcome; }
+    SLIPSTREAM_BOTH void stumble(mail_outcome outcome)
+    {
+        box_.books.outcome = outcome;
+        box_.found.plan = plan().stumbled();
+    }
 
     /// What to do with a mail that follows others on this worker. By the leader. It may wait for any of the last ones, and is skipped if any of them stumbled:
     /// if that was another, it comes again when what it waits for is complete. Those before them were answered when it was mailed, and it would not have
@@ -429,23 +413,6 @@ private:
         if (box_.books.level == stop_level::none) return verdict::run;
         if (box_.books.level == stop_level::park) pause();
         return verdict::leave;
-    }
-    /// By the one that answers: the completion word, behind the additions.
-    SLIPSTREAM_BOTH void tell(u32 tag, stop_level level)
-    {
-        worker_books& books = box_.books;
-        const mail_outcome outcome = books.outcome;
-        const u32 mails = box_.owed(tag) + 1;
-        const u32 skipped = done_word{books.done}.skipped_before(mails) | static_cast<u32>(outcome == mail_outcome::skipped);
-        books.done = done_word::make(tag, skipped, (books.done & done_word::failed_bit) | drawn_);
-        books.stumbles = books.stumbles << mails | static_cast<u32>(outcome != mail_outcome::ran);
-        books.level = level;
-        books.outcome = mail_outcome::ran;
-        box_.answered = tag;
-        // The next failure in this slot must see that this one was noted.
-        if (outcome != mail_outcome::ran) P::fence(edge::R5R12_failure_fence, order::release, scope::device);
-        P::store(edge::R5_done, m_.done[worker_], books.done, order::relaxed, scope::device);
-        drawn_ = 0;
     }
     SLIPSTREAM_BOTH bool stumbled() const { return box_.books.outcome != mail_outcome::ran; }
     SLIPSTREAM_BOTH void pause() { P::store(edge::R5_done, m_.done[worker_], box_.books.done | done_word::paused_bit, order::relaxed, scope::device); }

@@ -122,7 +122,7 @@ private:
 
     void work(u32 w)
     {
-        device::inbox<P> box{};
+        device::inbox<P> box;
         device::worker_port<P> port(arguments_.memory, box, w, w);
         P::team team;
         std::vector<std::max_align_t> shared(shared_bytes_ / sizeof(std::max_align_t) + 1);
@@ -174,7 +174,7 @@ private:
             at_hand = port.plan().goes_on(letter.tag) && !stopping;
             if (at_hand && port.plan().answers_later(letter.tag)) continue;
             if (port.is_alone(letter)) port.answer_alone(letter);
-            else port.answer(team, letter);
+            else port.answer(letter);
             stopping = port.told_to_stop();
         }
         resident_.fetch_sub(1, std::memory_order_release);

@@ -71,7 +71,7 @@ report watched(options how)
         label(e->m.recorder[0], "recorder 0");
         label(*seen, "seen");
         ex.spawn("worker", device_block(1), [=] {
-            device::inbox<P> box{};
+            device::inbox<P> box;
             device::worker_port<P> port(e->m, box, 0, 3);
             for (const u32 i : {5u, 6u}) {
                 device::mail letter{};

@@ -86,7 +86,6 @@ struct engine_size {
     bool staging = false;
     bool chaining = false;
     bool answers_late = false; ///< with the next one, whenever they may be
-    bool reads_early = false; ///< a worker looks for mail before it answers, as the GPU's does, one of whose threads answers while others read
     bool by_handle = false; ///< places are registered
     bool by_slots = false; ///< messages, none longer than the ring, are stored by whole slots as they find room
 };
@@ -98,7 +97,7 @@ public:
     static constexpr u64 place_address = 0x10000;
 
     small_engine(std::vector<test_task> program, engine_size size = {})
-        : tasks(std::move(program)), answers_late(size.answers_late), reads_early(size.reads_early), streamed_(size.streamed), by_handle_(size.by_handle), by_slots_(size.by_slots), m(layout(size)), storage_(zeroed(m)), s(place())
+        : tasks(std::move(program)), answers_late(size.answers_late), streamed_(size.streamed), by_handle_(size.by_handle), by_slots_(size.by_slots), m(layout(size)), storage_(zeroed(m)), s(place())
     {
         type.words = 1;
         type.scalars = 1;
@@ -202,7 +201,7 @@ public:
     /// A worker's life.
     void work(u32 worker)
     {
-        device::inbox<P> box{};
+        device::inbox<P> box;
         device::worker_port<P> port(m, box, worker, 0);
         typename P::team team;
         device::mail letter{};
@@ -218,7 +217,7 @@ public:
             const u32 blocks = P::get(record.blocks);
             check(number < tasks.size(), "the record holds the task's own words");
             if (letter.staged()) {
-                const device::verdict decision = at_hand ? device::verdict::run : await(port, team, letter);
+                const device::verdict decision = at_hand ? device::verdict::run : port.await(team, letter);
                 check(!at_hand || (letter.only_follows() && !port.stumbled_lately()), "what is at hand waits for nobody, and nothing before it failed");
                 went_on += at_hand;
                 if (decision == device::verdict::leave) {
@@ -231,10 +230,8 @@ public:
                 if (decision == device::verdict::skip) {
                     ++skipped;
                     port.skip();
+                    port.answer(letter);
                     at_hand = false;
-                    const bool looks = port.plan().looks(letter.tag);
-                    if (reads_early) read_early += port.read_more(team, letter.tag, [](u32, u32) {}) != device::news::none;
-                    port.answer(team, letter.tag, looks);
                     continue;
                 }
                 ran_staged |= 1u << number;
@@ -253,30 +250,14 @@ public:
             }
             const test_task& t = tasks[number];
             if (t.fails && (t.fails_block < 0 || letter.block() == static_cast<u32>(t.fails_block))) port.fail(record, 9);
-            const auto plan = port.plan();
-            at_hand = plan.goes_on(letter.tag) && !stopping;
-            if (at_hand && answers_late && plan.answers_later(letter.tag)) {
+            at_hand = port.plan().goes_on(letter.tag) && !stopping;
+            if (at_hand && answers_late && port.plan().answers_later(letter.tag)) {
                 ++late;
                 continue;
             }
-            const bool alone = port.is_alone(letter);
-            // The GPU's worker reads mail while one of its threads answers.
-            if (reads_early && !at_hand) read_early += port.read_more(team, letter.tag, [](u32, u32) {}) != device::news::none;
-            if (alone) port.answer_alone(letter);
-            else port.answer(team, letter.tag, plan.looks(letter.tag));
+            if (port.is_alone(letter)) port.answer_alone(letter);
+            else port.answer(letter);
             stopping = port.told_to_stop();
-        }
-    }
-
-    template <class Team>
-    device::verdict await(device::worker_port<P>& port, Team& team, const device::mail& letter)
-    {
-        if (!reads_early) return port.await(team, letter);
-        for (;;) { // looks for mail after each poll
-            const device::verdict decision = port.await(team, letter, 0);
-            if (decision != device::verdict::wait) return decision;
-            read_waiting += port.read_more(team, device::tag_of(letter.tag - 1), [](u32, u32) {}) != device::news::none;
-            P::pause(0);
         }
     }
 
@@ -326,11 +307,8 @@ private:
 public:
     std::vector<test_task> tasks;
     bool answers_late;
-    bool reads_early;
     u32 staged = 0;  ///< staged mails that workers took
     u32 late = 0;    ///< mails that were answered with the next one
-    u32 read_early = 0; ///< looks that found mail before the answer
-    u32 read_waiting = 0; ///< or while a staged mail waited
     u32 chained = 0; ///< of the staged ones, those behind the mail that they wait for
     u32 went_on = 0; ///< of these, those that were at hand
     u32 skipped = 0; ///< staged ones that did not run

@@ -40,7 +40,7 @@ const arrangement all_together{.fibers = {all_roles}};
 
 /// What was seen over all executions of a search, at most and at least.
 struct {
-    u32 staged_most, staged_least, skipped_most, skipped_least, chained_most, chained_least, late_most, went_on_most, read_early_most, read_waiting_most;
+    u32 staged_most, staged_least, skipped_most, skipped_least, chained_most, chained_least, late_most, went_on_most;
     u32 ran_staged; ///< tasks, a bit each
     bool early;
     bool untainted; ///< at the end
@@ -49,7 +49,7 @@ struct {
 template <class P = P1>
 report run(const std::vector<test_task>& program, options how, engine_size size = plain, const arrangement& by = together)
 {
-    seen = {0, ~0u, 0, ~0u, 0, ~0u, 0, 0, 0, 0, 0, false, false};
+    seen = {0, ~0u, 0, ~0u, 0, ~0u, 0, 0, 0, false, false};
     const report r = explore(how, [&](execution& ex) {
         auto e = std::make_shared<small_engine<P>>(program, size);
         until end = by.end;
@@ -82,8 +82,6 @@ report run(const std::vector<test_task>& program, options how, engine_size size 
             seen.chained_most = std::max(seen.chained_most, e->chained);
             seen.chained_least = std::min(seen.chained_least, e->chained);
             seen.late_most = std::max(seen.late_most, e->late);
-            seen.read_early_most = std::max(seen.read_early_most, e->read_early);
-            seen.read_waiting_most = std::max(seen.read_waiting_most, e->read_waiting);
             seen.went_on_most = std::max(seen.went_on_most, e->went_on);
             seen.ran_staged |= e->ran_staged;
             seen.early |= e->early;
@@ -344,16 +342,10 @@ TEST_CASE("linker beside the scheduler, with staging", "[model][staging]")
     CHECK(two.exhausted);
     CHECK_FALSE(two.failure);
     CHECK((seen.staged_least == 1 && seen.early));
-    auto early = plain;
-    early.reads_early = true;
-    u32 read_waiting = 0;
-    for (const auto* program : {&chain, &join, &blocks_of_two})
-        for (const engine_size& size : {plain, early}) {
-            CHECK_FALSE(run(*program, walks("staged, linker beside"), size, linker_beside).failure);
-            CHECK(seen.staged_most >= 1);
-            read_waiting += seen.read_waiting_most;
-        }
-    CHECK(read_waiting >= 1);
+    for (const auto* program : {&chain, &join, &blocks_of_two}) {
+        CHECK_FALSE(run(*program, walks("staged, linker beside"), plain, linker_beside).failure);
+        CHECK(seen.staged_most >= 1);
+    }
     const arrangement four_lanes{.fibers = {linker_role, scheduler_role}, .lanes = 4};
     CHECK_FALSE(run<P4>(chain, walks("staged, 4 lanes", 1500), plain, four_lanes).failure);
     CHECK_FALSE(run<P4>({failing_pair(2, 2)[0], failing_pair(2, 2)[1], {{{0, W}}}}, walks("staged behind a failure, 4 lanes", 1500), plain, four_lanes).failure);
@@ -362,10 +354,9 @@ TEST_CASE("linker beside the scheduler, with staging", "[model][staging]")
 
 namespace {
 
-engine_size chained(engine_size size, bool answers_late = true, bool reads_early = true)
+engine_size chained(engine_size size, bool answers_late = true)
 {
     size.chaining = true;
-    size.reads_early = reads_early;
     size.answers_late = answers_late;
     return size;
 }
@@ -375,7 +366,7 @@ const arrangement beside_of_four{.fibers = {linker_role, scheduler_role}, .lanes
 
 TEST_CASE("a task may come behind the one that it waits for, on the same worker, and keeps program order in every schedule", "[model][staging][chaining]")
 {
-    for (const engine_size& size : {chained(plain), chained(lone), chained(plain, false), chained(plain, true, false)}) {
+    for (const engine_size& size : {chained(plain), chained(lone), chained(plain, false)}) {
         const report two = run(pair, {.name = "chained pair"}, size);
         CHECK(two.exhausted);
         CHECK_FALSE(two.failure);
@@ -385,7 +376,6 @@ TEST_CASE("a task may come behind the one that it waits for, on the same worker,
         CHECK_FALSE(r.failure);
         CHECK(seen.chained_least >= 1); // a mailbox has two places
         CHECK((seen.late_most >= 1) == size.answers_late);
-        CHECK((seen.read_early_most >= 1) == size.reads_early);
         CHECK(seen.went_on_most >= 1);
         const report both = run(join, {.name = "chained join", .seconds_max = 20}, size);
         CHECK(both.exhausted);

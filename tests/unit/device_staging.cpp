@@ -1028,10 +1028,10 @@ TEST_CASE("whoever copies what mails name is told of each mail once, when it is 
         CHECK_FALSE(port.plan().goes_on(first - 1));
         for (u32 i = 0; i < count; ++i) told.push_back(device::tag_of(first + i));
     };
-    const mail letter = port.wait(t.engine.team, port.answered(), came);
+    const mail letter = port.wait(t.engine.team, came);
     REQUIRE(letter.slot() == 0);
     CHECK(told == std::vector<u32>{letter.tag});
-    CHECK(port.wait(t.engine.team, port.answered(), came).tag == letter.tag); // it is still there
+    CHECK(port.wait(t.engine.team, came).tag == letter.tag); // it is still there
     CHECK_FALSE(port.read_more(t.engine.team, came));
     CHECK(told.size() == 1);
     t.put_behind(1, {0});

@@ -16,11 +16,6 @@ struct test_port : private boxed, device::worker_port<P> {
         P::team team;
         return device::worker_port<P>::wait(team);
     }
-    void answer(const device::mail& letter)
-    {
-        P::team team;
-        device::worker_port<P>::answer(team, letter);
-    }
 };
 /// As if so many mails had been sent and answered.
 template <class Engine>
