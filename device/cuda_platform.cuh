@@ -170,6 +170,13 @@ struct cuda_platform {
     /// Polls are paced by their own round trip (300 to 1200 ns): sleeping would only add latency.
     __device__ static __forceinline__ void pause(u32) {}
 
+    /// Has the address now, not where it is used.
+    template <class T> __device__ static __forceinline__ T* keep(T* address)
+    {
+        asm volatile("" : "+l"(address));
+        return address;
+    }
+
     __device__ static __forceinline__ u64 clock_ns()
     {
         u64 now;

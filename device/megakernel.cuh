@@ -153,6 +153,7 @@ struct worker_shared {
 
     inbox<P> box;
     mail order; ///< the mail to come, for those who did not read it
+    inbox<P>::findings found; ///< what was known then. More may be found while a worker waits
     // Of each mail that was read.
     __align__(16) u32 words[P::mailbox_depth][abi::task_words_max];
     flight_record flights[P::mailbox_depth]; ///< what the recorder is told
@@ -244,6 +245,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
     u32 sm;
     asm("mov.u32 %0, %%smid;" : "=r"(sm));
     const bool leader = threadIdx.x == 0;
+    const bool recorder = threadIdx.x == 32;
     worker_port<P> port(args.memory, box, blockIdx.x - 1, sm, leader);
     if (leader) {
         for (body_end& e : shared.ends) e = {};
@@ -259,9 +261,17 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
         bool skipped = false;
         u32 blocks = 1; // what is at hand has one
         struct_head head;
+        flight_record flight{}; // the recorder's: the leader has enough to do
+        P::chunk_word* flight_place = nullptr;
+        const auto ask_for = [&](u32 number) {
+            head = shared.head_of(number);
+            if (!recorder) return;
+            flight = shared.flight_of(number);
+            flight_place = port.flight_place();
+        };
         if (at_hand) {
             mine = port.after(mine);
-            head = shared.head_of(mine.tag);
+            ask_for(mine.tag);
         } else {
             // The first warp fetches mails, with the structs of all of them, and tells the others.
             if (threadIdx.x < 32) {
@@ -269,7 +279,10 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                 team.sync(); // the leader has answered the last one
                 struct_copy structs;
                 const mail next = port.wait(team, [&](u32 first, u32 count) { structs.load(port, shared, first, count); });
-                if (leader) shared.order = next;
+                if (leader) {
+                    shared.order = next;
+                    shared.found = box.found;
+                }
                 structs.store(port, shared);
             }
             __syncthreads();
@@ -279,31 +292,37 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                 return;
             }
             blocks = shared.blocks[mine.tag % P::mailbox_depth];
-            head = shared.head_of(mine.tag); // now, so that nothing is left to be loaded when the wait is over
+            ask_for(mine.tag); // now, so that nothing is left to be loaded when the wait is over
+            const auto take = [&](const inbox<P>::findings& found) {
+                plan = found.plan;
+                plain = found.plain != 0;
+            };
+            take(shared.found);
             if (mine.staged()) {
                 // And waits for what this one waits for. Only what it finds is left to be told then.
                 verdict decision = verdict::run;
+                bool anew = false; // something to be told
                 if (threadIdx.x < 32) {
                     P::team team;
                     if (leader && port.logs() && mine.waits() != 0) shared.times.wait_ns = P::clock_ns();
                     while ((decision = port.await(team, mine, polls_between)) == verdict::wait) {
                         struct_copy structs;
-                        port.read_more(team, [&](u32 first, u32 count) { structs.load(port, shared, first, count); });
+                        anew |= port.read_more(team, [&](u32 first, u32 count) { structs.load(port, shared, first, count); });
                         structs.store(port, shared);
                     }
-                    if (leader && decision != verdict::run) box.found.decision = decision;
+                    anew |= decision != verdict::run;
+                    if (leader && anew) box.found.decision = decision;
                 }
-                if (__syncthreads_or(decision != verdict::run)) {
-                    if (box.found.decision == verdict::leave) { // parked, or aborted
+                if (__syncthreads_or(anew)) {
+                    const auto found = box.found;
+                    if (found.decision == verdict::leave) { // parked, or aborted
                         if (leader) port.save();
                         return;
                     }
-                    skipped = true;
+                    skipped = found.decision == verdict::skip;
+                    take(found);
                 }
             }
-            const auto found = box.found;
-            plan = found.plan;
-            plain = found.plain != 0;
         }
         const u32 type = mine.type();
         if (skipped) {
@@ -316,22 +335,17 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             u32 number = mine.tag;
             with_type<0>(List{}, type, [&]<class Task>() {
                 const u32* words = shared.words_of(number);
-                flight_record flight{};
-                if (threadIdx.x == 32) flight = shared.flight_of(number); // the leader has enough to do
                 u32 block = mine.block();
                 SLIPSTREAM_ONE_COPY
                 for (;;) {
-                    if (threadIdx.x == 32) port.note_flight(flight);
+                    if (recorder) port.note_flight(flight, *flight_place);
                     if (leader && port.logs()) shared.times.start_ns = P::clock_ns();
                     __syncwarp(); // bodies begin with whole warps, whatever became of these branches
                     const Task task = task_of<Task>(head, words);
                     if (threads_of<Task>() == Threads || threadIdx.x < threads_of<Task>())
                         run_block<Threads>(task, 0, block, blocks, arena, shared.ends[turn].failure);
                     const bool repeats = plan.repeats(number);
-                    if (repeats) { // on the way while others finish
-                        head = shared.head_of(number + 1);
-                        if (threadIdx.x == 32) flight = shared.flight_of(number + 1);
-                    }
+                    if (repeats) ask_for(number + 1); // on the way while others finish
                     __syncthreads();
                     if (!repeats || shared.ends[turn].stands()) break;
                     turn = worker_shared::turn_after(turn);
@@ -345,10 +359,11 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                 at_hand = false;
                 if (leader) {
                     const mail last = box.letter(number);
+                    auto* const finished = port.finished_of(last);
                     const u32 code = shared.ends[turn].failure.code;
                     port.release();
                     if (!failed_before && code == 0) {
-                        port.answer_released(last);
+                        port.answer_released(last, *finished);
                         port.count_flights(1);
                         continue;
                     }

@@ -567,8 +567,8 @@ private:
         SLIPSTREAM_UNROLL
         for (u32 g = 0; g < Groups; ++g)
             team.each32([&](u32 k) {
-                dues.at(g, k) = 32 * g + k < m_.n.workers ? due(g, k) : depth;
-                if (some_taken && (s_.taken[g] >> k & 1)) dues.at(g, k) = depth;
+                const bool takes = 32 * g + k < m_.n.workers && !(some_taken && (s_.taken[g] >> k & 1)); // there are words for the workers' groups alone
+                dues.at(g, k) = takes ? due(g, k) : depth;
             });
         u32 given = 0;
         SLIPSTREAM_ONE_COPY

@@ -91,7 +91,7 @@ struct inbox {
     worker_books books;
     mail letters[P::mailbox_depth];
     /// What all threads read before a body, in one load.
-    struct alignas(16) {
+    struct alignas(16) findings {
         plan_type plan;
         verdict decision; ///< of a staged mail, if it is not to run; for threads that did not take part in await()
         u32 plain;        ///< 1: no mail follows another, and nothing is logged
@@ -115,6 +115,7 @@ class worker_port {
 public:
     using team_type = typename P::team;
     using plan_type = typename inbox<P>::plan_type;
+    using finished_word = typename P::template word<u64>;
 
     /// All threads of a worker have a port, and one inbox between them, which is filled in by the one that has said `leads`.
     SLIPSTREAM_BOTH worker_port(const engine_memory<P>& memory, inbox<P>& box, u32 worker, u32 sm, bool leads = true)
@@ -273,9 +274,12 @@ public:
         return {1u << 31 | letter.type() << 8 | (letter.identity >> 27 & 15), letter.identity & 0x7ffffffu, block, sm_ << 16 | worker_};
     }
     /// Without counting it.
-    SLIPSTREAM_BOTH void note_flight(const flight_record& entry) const
+    SLIPSTREAM_BOTH void note_flight(const flight_record& entry) const { note_flight(entry, *flight_place()); }
+    /// In two parts, for who has the place before it must be quick.
+    SLIPSTREAM_BOTH typename P::chunk_word* flight_place() const { return P::keep(&m_.recorder[worker_]); }
+    SLIPSTREAM_BOTH void note_flight(const flight_record& entry, typename P::chunk_word& place) const
     {
-        P::store(edge::P3_recorder, m_.recorder[worker_], entry.encode(), order::relaxed, scope::system);
+        P::store(edge::P3_recorder, place, entry.encode(), order::relaxed, scope::system);
     }
     SLIPSTREAM_BOTH u64 runs() const { return box_.books.picks; }
     SLIPSTREAM_BOTH void set_runs(u64 count) { box_.books.picks = count; }
@@ -336,14 +340,16 @@ public:
     /// The same for a block that has not failed, where no answer is owed and the next mail does not follow: the shortest way to others.
     SLIPSTREAM_BOTH void answer_alone(const mail& letter)
     {
+        finished_word* const finished = finished_of(letter);
         release();
-        answer_released(letter);
+        answer_released(letter, *finished);
     }
-    /// In two parts, for who looks in between whether the block failed. That look, and the mail, cost nothing where they were on their way before the fence.
+    /// In two parts, for who looks in between whether the block failed. That look, the mail and the address cost nothing where they were found before the fence.
+    SLIPSTREAM_BOTH finished_word* finished_of(const mail& letter) const { return P::keep(&record(letter).finished); }
     SLIPSTREAM_BOTH void release() const { P::fence(edge::R5R12_fence, order::release, scope::device); }
-    SLIPSTREAM_BOTH void answer_released(const mail& letter)
+    SLIPSTREAM_BOTH void answer_released(const mail& letter, finished_word& finished)
     {
-        P::add(edge::R12_finished, record(letter).finished, finished_count::block, order::relaxed, scope::device);
+        P::add(edge::R12_finished, finished, finished_count::block, order::relaxed, scope::device);
         worker_books& books = box_.books;
         books.done = done_word::make(letter.tag, done_word{books.done}.skipped_before(1), books.done & done_word::failed_bit);
         P::store(edge::R5_done, m_.done[worker_], books.done, order::relaxed, scope::device);
