@@ -5,7 +5,7 @@ import cli_harness
 from cli_harness import CliTest
 
 SMALL = ("--device", "host", "--tasks", 40, "--repeat", 2)
-BENCHMARKS = ("chain", "fan", "throughput", "echo", "blocks", "window", "bus", "bodies", "large", "idle", "growth", "submit")
+BENCHMARKS = ("chain", "fan", "throughput", "echo", "blocks", "window", "shards", "bus", "bodies", "large", "idle", "growth", "submit")
 
 
 def is_number_or_none(value):
@@ -73,6 +73,13 @@ class Bench(CliTest):
         self.assertGreater(figure["beside_idle_engine_us"], 0)
         self.assertGreater(figure["engine_away_us"], 0)
         self.assertIn("no SMs", figure["note"])
+
+    def test_shards_are_engines_side_by_side(self):
+        result, _ = self.json_of("bench", "shards", *SMALL)
+        self.assertEqual([(f["name"].rpartition(", ")[0], f["control_blocks"]) for f in result["figures"]],
+                         [("shards, " + what, n) for what in ("handles, 2 in 1 out", "4 raw ranges") for n in (1, 2, 4, 5, 6)])
+        for figure in result["figures"]:
+            self.assertGreaterEqual(figure["workers_of_each"], 1)
 
     def test_growth_sweeps_runs_windows_and_accesses(self):
         result, _ = self.json_of("bench", "growth", "--device", "host", "--tasks", 1000, "--repeat", 2)

@@ -41,7 +41,7 @@ void add_engine_flags(CLI::App& app, options& o)
 void add_bench_flags(CLI::App& app, options& o)
 {
     app.add_option("BENCHMARK", o.benchmark,
-                   "floors, chain, fan, throughput, echo, blocks, window, bus, bodies, large, idle, growth, submit, guard, metg or targets");
+                   "floors, chain, fan, throughput, echo, blocks, window, shards, bus, bodies, large, idle, growth, submit, guard, metg or targets");
     add_engine_flags(app, o);
     app.add_option("--tasks", o.tasks, "tasks of a run; a slope is taken to a run of twice as many (default: what --seconds allow). metg: of a graph");
     app.add_option("--seconds", o.seconds, "measuring time of one figure, when --tasks is not given")->capture_default_str();

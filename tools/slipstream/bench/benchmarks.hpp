@@ -23,6 +23,7 @@ std::vector<figure> bench_chain(const bench_setup& s);
 std::vector<figure> bench_fan(const bench_setup& s);
 std::vector<figure> bench_throughput(const bench_setup& s);
 std::vector<figure> bench_window(const bench_setup& s);
+std::vector<figure> bench_shards(const bench_setup& s);
 std::vector<figure> bench_echo(const bench_setup& s);
 std::vector<figure> bench_blocks(const bench_setup& s);
 std::vector<figure> bench_submit(const bench_setup& s);
