@@ -234,6 +234,7 @@ private:
 
 /// While it waits for other workers' tasks, a worker looks for more mail after so many polls.
 inline constexpr u32 polls_between = 256;
+static_assert(polls_between >= cuda_platform::look_for_stop, "await() counts its polls anew each time: with fewer it would never look for a park");
 
 template <class List, u32 Threads>
 __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned char* arena)
