@@ -3,15 +3,17 @@
 // A task is linked with the row of predecessors that admission found; those that are complete by now are dropped. Each
 // predecessor keeps a row of successors, each successor a count of predecessors: a completion clears one row and counts down.
 //
+// EDGES   that another one implies are not entered, where it is cheap to see: with whom the predecessor that was linked last waits for, as its list of predecessors
+//         tells. (A task that is complete has seen all that it waited for complete, on its worker, too.) Failures do not go by edges, but by what tasks read.
 // STAGING A task is handed to the scheduler when it waits for nobody, or staged: when all it waits for was handed over before it
 //   (waits_max tasks at most). Its workers then wait for the finished counts of those. The scheduler mails in the order in which
 //   tasks are handed over, so whatever a mail waits for was mailed before it.
 //   A task of more blocks than workers draws tickets and cannot be waited for in this way, nor can one in a tainted slot.
 // OWNERS  the linker role alone, but for `brief`, `joins` and what they wait for (control_state::awaited_by), which the scheduler reads of tasks that were handed over.
 // COST    every operation takes up to 32 tasks, a lane each, and costs much the same for one as for 32. Link: a word of the row for each
-//         32 slots, and for each predecessor one bit set. Complete: the row of successors, and a count down for each; a task with
-//         many (wide) takes turns with the others: then a lane a successor. Staging: a look for each predecessor. Fast memory, up to a
-//         window of successors_near_max.
+//         32 slots, and for each predecessor one bit set and an entry of its list. Complete: a count down for each successor: those of a list by four lanes a
+//         task, eight tasks at a time, without a look at a row; of a task with more than a list holds by all lanes, a word of its row at a time.
+//         Staging: a look for each predecessor. Fast memory, up to a window of successors_near_max.
 #pragma once
 #include "device/layout.hpp"
 
@@ -22,7 +24,17 @@ class dependency_table {
 public:
     using team_type = typename P::team;
 
-    SLIPSTREAM_BOTH dependency_table(const engine_memory<P>& memory, const control_state<P>& state) : m_(memory), s_(state) {}
+    SLIPSTREAM_BOTH dependency_table(const engine_memory<P>& memory, const control_state<P>& state)
+        : m_(memory), s_(state), handed_blocks_(state.counters[handed_blocks]), handed_tasks_(state.counters[handed_tasks]),
+          handed_lasting_(state.counters[handed_lasting])
+    {
+    }
+
+    /// Of tasks handed to the scheduler and not complete, without those that draw tickets: their blocks, how many they are, and how many of them do not
+    /// promise to be brief.
+    SLIPSTREAM_BOTH u32 blocks_handed() const { return handed_blocks_; }
+    SLIPSTREAM_BOTH u32 tasks_handed() const { return handed_tasks_; }
+    SLIPSTREAM_BOTH u32 lasting_handed() const { return handed_lasting_; }
 
     /// Takes in tasks in program order: slot_of(k), k < count <= 32, the first one as `link_number`, each with the row row_of(k) if
     /// has_row(k). Hands over those that wait for nobody; returns their mask.
@@ -36,10 +48,12 @@ public:
             s_.pending[slot] = (link_number + k) << 16;
             const task_head head = P::get(s_.heads[slot]);
             s_.identities[slot] = head.identity;
-            s_.blocks[slot] = head.blocks <= m_.n.workers ? head.blocks : 0;
-            if (s_.types[head.slot_and_type >> 16].brief != 0) team.set_bits(s_.brief[slot / 32], 1u << slot % 32);
+            const bool brief = s_.types[head.slot_and_type >> 16].brief != 0;
+            s_.loads[slot] = {(head.blocks <= m_.n.workers ? head.blocks : 0) | (brief ? linked_load::brief_bit : 0)};
+            if (brief) team.set_bits(s_.brief[slot / 32], 1u << slot % 32);
             else team.clear_bits(s_.brief[slot / 32], 1u << slot % 32);
             team.set_bits(s_.arriving[slot / 32], 1u << slot % 32);
+            s_.waits_for[slot].number = 0; // what was there is another task's
         });
         team.sync();
         typename P::template lane_array<u32, 1> waits;
@@ -57,7 +71,7 @@ public:
                 team.each32([&](u32 k) { if (k == task) waits.at(0, k) = found; });
             }
         } else {
-            team.each32([&](u32 k) { if (rows >> k & 1) waits.at(0, k) = find_predecessors(team, slot_of(k), row_of(k)); });
+            enter_apart(team, rows, slot_of, row_of, waits);
         }
         const u32 free = team.mask32([&](u32 k) { return k < count && waits.at(0, k) == 0; });
         team.each32([&](u32 k) {
@@ -73,14 +87,15 @@ public:
 
     SLIPSTREAM_BOTH bool is(const u32* bits, u32 slot) const { return (bits[slot / 32] >> slot % 32 & 1) != 0; }
     /// Of the task that was linked there last.
-    SLIPSTREAM_BOTH bool is_brief(u32 slot) const { return is(s_.brief, slot); }
+    SLIPSTREAM_BOTH bool is_brief(u32 slot) const { return s_.loads[slot].brief(); }
+    SLIPSTREAM_BOTH u32 blocks(u32 slot) const { return s_.loads[slot].blocks(); }
     SLIPSTREAM_BOTH u32 pending(u32 slot) const { return s_.pending[slot] & pending_mask; }
 
     /// Is this task, linked as `link_number`, still here and neither handed over nor ready?
     SLIPSTREAM_BOTH bool waits(u32 slot, u32 link_number) const
     {
         const u32 entry = s_.pending[slot];
-        return entry >> 16 == (link_number & 0xffff) && (entry & pending_mask) != 0 && !is(s_.staged, slot);
+        return (entry >> 16 == (link_number & 0xffff)) & ((entry & pending_mask) != 0) & !is(s_.staged, slot); // no branches: both loads fly together
     }
 
     /// By a lane: may a task that waits be staged, if those that `soon(slot)` tells of are handed over before it? Then a bit for each place
@@ -138,6 +153,10 @@ public:
             if (!(tasks >> k & 1)) return;
             const u32 slot = slot_of(k);
             const u32 places = places_of(k);
+            if (places >> waits_near_max == 0) {
+                staged(k, note_awaited(team, slot, places));
+                return;
+            }
             u32 waits = 0;
             u32 last = s_.predecessor(slot, lowest_bit(places)); // the one that was linked last comes first
             SLIPSTREAM_ONE_COPY
@@ -151,8 +170,7 @@ public:
                 s_.set_awaited(slot, ++waits, {p, s_.targets[p], s_.identities[p]});
             }
             s_.set_awaited(slot, 0, {last, s_.targets[last], s_.identities[last]});
-            if (is_brief(slot) && has_one_successor(last)) team.set_bits(s_.joins[slot / 32], 1u << slot % 32);
-            else team.clear_bits(s_.joins[slot / 32], 1u << slot % 32);
+            note_joins(team, slot, last);
             staged(k, waits + 1);
         });
         team.sync();
@@ -165,13 +183,11 @@ public:
     template <class SlotOf, class Ready, class Shown>
     SLIPSTREAM_BOTH u32 complete(team_type& team, u32 tasks, u32 mailed, SlotOf slot_of, Ready ready, Shown shown)
     {
-        const u32 woken = team.mask32([&](u32 k) { return (tasks >> k & 1) && is(s_.awaited, slot_of(k)); });
         u32 blocks = 0, count = 0; // handed over, less those taken off; of this lane
-        if (woken != 0) wake(team, woken, slot_of, ready, shown, blocks, count);
+        wake(team, tasks, slot_of, ready, shown, blocks, count);
         // All wakings come before this: one of them may have waited for another.
         const u32 done = team.mask32([&](u32 k) { return (tasks >> k & 1) && pending(slot_of(k)) == 0; });
         team.each32([&](u32 k) {
-            if (woken >> k & 1) team.clear_bits(s_.awaited[slot_of(k) / 32], 1u << slot_of(k) % 32);
             if (!(done >> k & 1)) return;
             take_off(team, slot_of(k), (mailed >> k & 1) != 0, blocks, count);
             team.clear_bits(s_.in_flight[slot_of(k) / 32], 1u << slot_of(k) % 32);
@@ -248,13 +264,43 @@ private:
         return (s_.successor_word(predecessor * m_.n.groups() + slot / 32) >> slot % 32 & 1) != 0;
     }
 
-    /// By a lane. Where the rows lie in device memory it is not worth looking: then no task has.
-    SLIPSTREAM_BOTH bool has_one_successor(u32 slot) const
+    /// By a lane, of a task that waits for those at the first `places` of its list alone: writes them down for its workers, the one that was linked last first.
+    /// No loop: all loads fly together. Returns how many they are.
+    SLIPSTREAM_BOTH u32 note_awaited(team_type& team, u32 slot, u32 places)
     {
-        if (!m_.n.successors_near()) return false;
-        const u32* const row = &s_.successors_near[slot * m_.n.groups()];
-        const u32 words = words_where(0, [&](u32 g) { return row[g]; });
-        return popcount(words) == 1 && popcount(row[lowest_bit(words)]) == 1;
+        const predecessor_list list = s_.waits_for[slot];
+        awaited_task tasks[waits_near_max];
+        u32 numbers[waits_near_max];
+        SLIPSTREAM_UNROLL
+        for (u32 i = 0; i < waits_near_max; ++i) {
+            const u32 p = places >> i & 1 ? list.slots[i] : slot; // an empty place's slot may be anything
+            tasks[i] = {p, s_.targets[p], s_.identities[p]};
+            numbers[i] = number_of(p);
+        }
+        u32 last = lowest_bit(places);
+        u32 latest = numbers[0], last_slot = tasks[0].slot; // of the last one; not of place `last` before the loop has come there
+        SLIPSTREAM_UNROLL
+        for (u32 i = 0; i < waits_near_max; ++i) {
+            const bool later = (places >> i & 1) != 0 && (i <= last || is_later(numbers[i], latest));
+            last = later ? i : last;
+            latest = later ? numbers[i] : latest;
+            last_slot = later ? tasks[i].slot : last_slot;
+        }
+        SLIPSTREAM_UNROLL
+        for (u32 i = 0; i < waits_near_max; ++i)
+            if (places >> i & 1) {
+                const u32 before = popcount(places & low_bits(i)); // and the last one, if it is not among them
+                P::set(s_.waits_near[slot * waits_near_max + (i == last ? 0 : before + (i < last))], tasks[i]);
+            }
+        note_joins(team, slot, last_slot);
+        return popcount(places);
+    }
+
+    /// By a lane: may the answer to the last one that the task waits for come with the task's own?
+    SLIPSTREAM_BOTH void note_joins(team_type& team, u32 slot, u32 last)
+    {
+        if (is_brief(slot) && s_.loads[last].successors() == 1) team.set_bits(s_.joins[slot / 32], 1u << slot % 32);
+        else team.clear_bits(s_.joins[slot / 32], 1u << slot % 32);
     }
 
     /// Tasks are numbered as they are linked, modulo 2^16.
@@ -283,15 +329,13 @@ private:
         return out;
     }
 
-    /// By a lane: enters a task of those that arrive with its predecessors, and returns how many they are. One loop for the predecessors of all words: lanes
-    /// have theirs in different ones.
-    template <class Row>
-    SLIPSTREAM_BOTH u32 find_predecessors(team_type& team, u32 slot, const Row* row) const
+    /// By a lane: calls with(p, its link number) for each predecessor of a task of those that arrive. One loop for the predecessors of all words: lanes have theirs in different
+    /// ones.
+    template <class Row, class With>
+    SLIPSTREAM_BOTH void each_predecessor(u32 slot, const Row* row, With with) const
     {
-        const u32 groups = m_.n.groups();
         const u32 number = number_of(slot);
-        u32 words = words_where(0, [&](u32 w) { return still_there(P::get(row[w]), w); });
-        u32 count = 0;
+        u32 words = words_where(0, [&](u32 w) { return P::get(row[w]); }); // most that they name are still there
         u32 g = 0;
         u32 before = 0;
         SLIPSTREAM_ONE_COPY
@@ -301,17 +345,111 @@ private:
                 g = lowest_bit(words);
                 words &= words - 1;
                 before = still_there(P::get(row[g]), g);
+                if (before == 0) continue;
             }
             const u32 p = 32 * g + lowest_bit(before);
             before &= before - 1;
-            if (comes_after(p, number)) continue;
-            team.set_bits(s_.awaited[g], 1u << p % 32);
-            team.set_bits(s_.successors_near[p * groups + slot / 32], 1u << slot % 32);
+            const u32 other = number_of(p);
+            if (is(s_.arriving, p) && is_later(other, number)) continue; // see comes_after()
+            with(p, other);
+        }
+    }
+
+    /// Each task of `rows` is entered with its predecessors, a lane a task; waits.at(0, k) becomes their number. Not with those whom the one that was linked last
+    /// waits for by itself, as its list tells: it is complete after them, and what they wrote is seen by whoever sees that it is.
+    template <class SlotOf, class RowOf>
+    SLIPSTREAM_BOTH void enter_apart(team_type& team, u32 rows, SlotOf slot_of, RowOf row_of, typename P::template lane_array<u32, 1>& waits) const
+    {
+        typename P::template lane_array<u32, 1> latest;
+        team.each32([&](u32 k) {
+            if (!(rows >> k & 1)) return;
+            const u32 slot = slot_of(k);
+            u32 count = 0, last = 0, last_number = 0;
+            each_predecessor(slot, row_of(k), [&](u32 p, u32 number) {
+                if (count == 0 || is_later(number, last_number)) {
+                    last = p;
+                    last_number = number;
+                }
+                if (count < waits_max) s_.arriving_after[k * waits_max + count] = static_cast<u16>(p);
+                ++count;
+            });
+            waits.at(0, k) = count;
+            latest.at(0, k) = last;
+            predecessor_list list{static_cast<u16>(count), {}};
+            SLIPSTREAM_UNROLL
+            for (u32 i = 0; i < waits_near_max; ++i) list.slots[i] = s_.arriving_after[k * waits_max + i]; // beyond `count` anything
+            s_.waits_for[slot] = list; // whole, for those of the batch that wait for this one
+        });
+        const bool some_many = team.mask32([&](u32 k) { return (rows >> k & 1) != 0 && waits.at(0, k) > waits_near_max; }) != 0;
+        typename P::template lane_array<predecessor_list, 1> of_latest;
+        team.each32([&](u32 k) {
+            if (rows >> k & 1) of_latest.at(0, k) = s_.waits_for[latest.at(0, k)];
+        });
+        team.sync(); // before the lists change
+        team.each32([&](u32 k) {
+            const u32 all = rows >> k & 1 ? waits.at(0, k) : 0;
+            if (all == 0) return;
+            const u32 slot = slot_of(k), last_number = number_of(latest.at(0, k));
+            const predecessor_list implied = of_latest.at(0, k);
+            // A slot in that list may have come again since: for a task that was linked later.
+            const auto is_implied = [&](u32 p) {
+                bool listed = false;
+                SLIPSTREAM_UNROLL
+                for (u32 i = 0; i < waits_near_max; ++i) listed |= (i < implied.number) & (implied.slots[i] == p);
+                return listed & is_later(last_number, number_of(p));
+            };
+            if (all <= waits_max) waits.at(0, k) = enter(team, k, slot, all, some_many, is_implied);
+            else waits.at(0, k) = enter_many(team, slot, row_of(k), is_implied);
+            s_.waits_for[slot].number = static_cast<u16>(waits.at(0, k));
+        });
+    }
+
+    /// By a lane: enters a task with those of its `all` predecessors, in arriving_after, that are not implied. Returns how many. Step after step for all of them, so that
+    /// their loads and atomics fly together; no more than waits_near_max unless `some_many`.
+    template <class IsImplied>
+    SLIPSTREAM_BOTH u32 enter(team_type& team, u32 k, u32 slot, u32 all, bool some_many, IsImplied is_implied) const
+    {
+        const u32 most = some_many ? waits_max : waits_near_max; // equal on all lanes
+        u32 p[waits_max], place[waits_max];
+        u32 enters = 0;
+        SLIPSTREAM_UNROLL
+        for (u32 i = 0; i < waits_max; ++i)
+            if (i < most) p[i] = i < all ? s_.arriving_after[k * waits_max + i] : slot;
+        SLIPSTREAM_UNROLL
+        for (u32 i = 0; i < waits_max; ++i)
+            if (i < most) enters |= static_cast<u32>((i < all) & !is_implied(p[i])) << i;
+        SLIPSTREAM_UNROLL
+        for (u32 i = 0; i < waits_max; ++i)
+            if (i < most && (enters >> i & 1)) place[i] = linked_load{team.add(s_.loads[p[i]].word, linked_load::successor)}.successors();
+        SLIPSTREAM_UNROLL
+        for (u32 i = 0; i < waits_max; ++i)
+            if (i < most && (enters >> i & 1)) {
+                if (place[i] < successors_listed) s_.set_listed(p[i], place[i], slot);
+                team.set_bits(s_.successors_near[p[i] * m_.n.groups() + slot / 32], 1u << slot % 32);
+                s_.set_predecessor(slot, popcount(enters & low_bits(i)), p[i]);
+            }
+        return popcount(enters);
+    }
+    /// The same for any number.
+    template <class Row, class IsImplied>
+    SLIPSTREAM_BOTH u32 enter_many(team_type& team, u32 slot, const Row* row, IsImplied is_implied) const
+    {
+        u32 count = 0;
+        each_predecessor(slot, row, [&](u32 p, u32) {
+            if (is_implied(p)) return;
+            list_successor(team, p, slot);
+            team.set_bits(s_.successors_near[p * m_.n.groups() + slot / 32], 1u << slot % 32);
             if (count < waits_max) s_.set_predecessor(slot, count, p);
             ++count;
-        }
-        s_.waits_for[slot].number = static_cast<u16>(count);
+        });
         return count;
+    }
+
+    /// By a lane. Others may list successors of the same task.
+    SLIPSTREAM_BOTH void list_successor(team_type& team, u32 slot, u32 successor) const
+    {
+        const u32 place = linked_load{team.add(s_.loads[slot].word, linked_load::successor)}.successors();
+        if (place < successors_listed) s_.set_listed(slot, place, successor);
     }
 
     /// The same by all lanes, a word of the row each.
@@ -330,9 +468,9 @@ private:
                 for (u32 bits = g < groups ? before.at(0, k) & s_.arriving[g] : 0; bits != 0; bits &= bits - 1)
                     if (comes_after(32 * g + lowest_bit(bits), number_of(slot))) before.at(0, k) &= ~(bits & (0 - bits));
                 if (before.at(0, k) == 0) return false;
-                s_.awaited[g] |= before.at(0, k);
                 SLIPSTREAM_ONE_COPY
                 for (u32 bits = before.at(0, k); bits != 0; bits &= bits - 1) { // rows of different predecessors: lanes never meet
+                    list_successor(team, 32 * g + lowest_bit(bits), slot);
                     const u32 at = (32 * g + lowest_bit(bits)) * groups + slot / 32;
                     s_.set_successor_word(at, s_.successor_word(at) | 1u << slot % 32);
                 }
@@ -369,24 +507,26 @@ private:
     /// By a lane, which has handed over so many blocks and tasks (`lasting` ones count in the upper half, too).
     SLIPSTREAM_BOTH void hand_one(team_type& team, u32 slot, u32& blocks, u32& count)
     {
-        const u32 mine = s_.blocks[slot];
+        const linked_load load = s_.loads[slot];
+        const u32 mine = load.blocks();
         if (mine == 0) return;
         s_.targets[slot] += mine;
         blocks += mine;
-        count += is_brief(slot) ? 1 : 1 + lasting;
+        count += load.brief() ? 1 : 1 + lasting;
         if (!is(s_.tainted, slot)) team.set_bits(s_.handed[slot / 32], 1u << slot % 32);
     }
 
     /// By a lane: a completed or skipped task is no longer with the scheduler. `mailed`: its blocks have counted, or will.
     SLIPSTREAM_BOTH void take_off(team_type& team, u32 slot, bool mailed, u32& blocks, u32& count)
     {
-        const u32 mine = s_.blocks[slot];
+        const linked_load load = s_.loads[slot];
+        const u32 mine = load.blocks();
         if (mine == 0) return;
         const u32 bit = 1u << slot % 32;
         team.clear_bits(s_.handed[slot / 32], bit);
         team.clear_bits(s_.staged[slot / 32], bit);
         blocks -= mine;
-        count -= is_brief(slot) ? 1 : 1 + lasting;
+        count -= load.brief() ? 1 : 1 + lasting;
         if (!mailed) s_.targets[slot] -= mine;
     }
 
@@ -395,48 +535,62 @@ private:
         const u32 all_blocks = team.reduce_add(blocks);
         const u32 all = team.reduce_add(count);
         const auto tasks = static_cast<u32>(static_cast<std::int16_t>(all)); // a few, more or less
-        if (team.leader()) {
-            s_.counters[handed_blocks] += all_blocks;
-            s_.counters[handed_tasks] += tasks;
-            s_.counters[handed_lasting] += static_cast<u32>(static_cast<std::int32_t>(all - tasks) / static_cast<std::int32_t>(lasting));
+        handed_blocks_ += all_blocks;
+        handed_tasks_ += tasks;
+        handed_lasting_ += static_cast<u32>(static_cast<std::int32_t>(all - tasks) >> 16);
+        if (team.leader()) { // for the next launch
+            s_.counters[handed_blocks] = handed_blocks_;
+            s_.counters[handed_tasks] = handed_tasks_;
+            s_.counters[handed_lasting] = handed_lasting_;
         }
         team.sync();
     }
 
+    /// Counts down for the successors of completed tasks. A lane each that are listed, four lanes a task, eight tasks at a time; else by the row.
     template <class SlotOf, class Ready, class Shown>
     SLIPSTREAM_BOTH void wake(team_type& team, u32 tasks, SlotOf slot_of, Ready ready, Shown shown, u32& blocks, u32& count)
     {
         const u32 groups = m_.n.groups();
-        // A task by itself is done sooner by all lanes together, one with many successors, too.
-        u32 wide = tasks;
-        if ((tasks & (tasks - 1)) != 0) {
-            if (team.leader()) s_.counters[woken_tasks] = 0;
-            wide = team.mask32([&](u32 k) {
-                if (!(tasks >> k & 1)) return false;
-                const u32 row = slot_of(k) * groups;
-                u32 room = narrow_max;
-                SLIPSTREAM_ONE_COPY
-                for (u32 first = 0; first < groups; first += 32)
-                    SLIPSTREAM_ONE_COPY
-                    for (u32 words = words_where(first, [&](u32 g) { return s_.successor_word(row + g); }); words != 0; words &= words - 1) {
-                        const u32 g = first + lowest_bit(words);
-                        const u32 waiting = s_.successor_word(row + g);
-                        if (popcount(waiting) > room) return true;
-                        room -= popcount(waiting);
-                        s_.set_successor_word(row + g, 0);
-                        SLIPSTREAM_ONE_COPY
-                        for (u32 bits = waiting; bits != 0; bits &= bits - 1) {
-                            const u32 slot = 32 * g + lowest_bit(bits);
-                            const u32 left = team.add(s_.pending[slot], ~u32{0}) - 1;
-                            if ((left & pending_mask) != 0 || is(s_.staged, slot)) continue;
-                            ready(ready_entry::make(slot, left >> 16), team.add(s_.counters[woken_tasks], 1));
-                            hand_one(team, slot, blocks, count);
-                        }
-                    }
-                return false;
-            });
-            const u32 woken = s_.counters[woken_tasks];
-            team.sync();
+        typename P::template lane_array<u32, 1> numbers;
+        const u32 awaited = team.mask32([&](u32 k) {
+            const bool mine = (tasks >> k & 1) != 0;
+            const u32 slot = mine ? slot_of(k) : 0;
+            const u32 number = mine ? s_.loads[slot].successors() : 0;
+            numbers.at(0, k) = number;
+            s_.woken[k] = slot | (number <= successors_listed ? number : 0) << 16;
+            return number != 0;
+        });
+        if (awaited == 0) return;
+        u32 wide = team.mask32([&](u32 k) { return numbers.at(0, k) > successors_listed; });
+        const u32 longer = team.mask32([&](u32 k) { return numbers.at(0, k) > lanes_a_task; }); // than a step
+        SLIPSTREAM_ONE_COPY
+        for (u32 first = 0; first < 32; first += tasks_a_step) {
+            const u32 mine = low_bits(tasks_a_step) << first;
+            if ((awaited & ~wide & mine) == 0) continue;
+            u32 woken = 0;
+            const u32 end = (longer & mine) == 0 ? lanes_a_task : successors_listed;
+            SLIPSTREAM_ONE_COPY
+            for (u32 at = 0; at < end; at += lanes_a_task) {
+                typename P::template lane_array<u32, 1> entries;
+                const u32 freed = team.mask32([&](u32 k) {
+                    const u32 task = s_.woken[first + k / lanes_a_task];
+                    const u32 place = at + k % lanes_a_task;
+                    if (place >= task >> 16) return false;
+                    const u32 before = task & 0xffff;
+                    const u32 slot = s_.listed(before, place);
+                    s_.set_successor_word(before * groups + slot / 32, 0);
+                    const u32 left = team.add(s_.pending[slot], ~u32{0}) - 1;
+                    entries.at(0, k) = ready_entry::make(slot, left >> 16).word;
+                    return (left & pending_mask) == 0 && !is(s_.staged, slot);
+                });
+                team.each32([&](u32 k) {
+                    if (!(freed >> k & 1)) return;
+                    const ready_entry entry{entries.at(0, k)};
+                    ready(entry, woken + popcount(freed & ((1u << k) - 1)));
+                    hand_one(team, entry.slot(), blocks, count);
+                });
+                woken += popcount(freed);
+            }
             if (woken != 0) shown(woken);
         }
         SLIPSTREAM_ONE_COPY
@@ -480,11 +634,17 @@ private:
     static constexpr u32 pending_mask = 0xffff; ///< of `pending`; the upper half holds the link number
     static constexpr u32 few = 3;        ///< tasks that are not worth a lane each
     static_assert(successors_near_max <= 32 * 32);
-    static constexpr u32 narrow_max = 12; ///< successors that a lane wakes by itself
+    static constexpr u32 lanes_a_task = 4; ///< that wake its successors
+    static constexpr u32 tasks_a_step = 32 / lanes_a_task;
+    static_assert(successors_listed % lanes_a_task == 0);
     static_assert(window_slots_max <= pending_mask);
 
     const engine_memory<P>& m_;
     const control_state<P>& s_;
+    // Equal on all lanes; wrap.
+    u32 handed_blocks_;
+    u32 handed_tasks_;
+    u32 handed_lasting_;
 };
 
 } // namespace slipstream::device

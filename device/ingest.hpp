@@ -45,7 +45,8 @@ public:
     using team_type = typename P::team;
 
     SLIPSTREAM_BOTH ingest(const engine_memory<P>& memory, const control_state<P>& state)
-        : m_(memory), s_(state), resolver_(memory, state), free_(state.free_queue()), decoded_(state.decoded_queue())
+        : m_(memory), s_(state), resolver_(memory, state), free_(state.free_queue()), decoded_(state.decoded_queue()),
+          due_(low_bits(memory.n.rings))
     {
     }
 
@@ -141,8 +142,9 @@ private:
         SLIPSTREAM_ONE_COPY
         for (u32 polled = 0; polled < rings; polled += rings_at_once) {
             const u32 fetched = all ? fetch(team, first, room) : 0;
+            const bool quiet = fetched == 0 && due_ == 0 && ahead_ring_ == no_ring; // most often, while nothing comes
             SLIPSTREAM_ONE_COPY
-            for (u32 k = 0; k < (all ? rings_at_once : 1); ++k) {
+            for (u32 k = 0; k < (quiet ? 0 : all ? rings_at_once : 1); ++k) {
                 const u32 j = (turn_ + k) % rings_at_once;
                 const u32 r = all ? first + j : ahead_ring_;
                 if (r >= m_.n.rings) continue;
@@ -200,6 +202,7 @@ private:
             else unseen_ = true;
         }
         count_look(team, popcount(wanted) * limit);
+        if (reach_ == glance_slots) return glance(team, first, wanted);
         typename P::template lane_array<abi::chunk, rings_at_once> chunks;
         u32 bad[rings_at_once];
         SLIPSTREAM_UNROLL
@@ -223,6 +226,36 @@ private:
         return fetched;
     }
     static_assert(rings_at_once <= 4 && staged_slots < 256);
+
+    /// The same for the next two slots of each ring that is `wanted`, a lane a chunk of any: one load, and nothing more to do while nothing comes.
+    SLIPSTREAM_BOTH u32 glance(team_type& team, u32 first, u32 wanted)
+    {
+        constexpr u32 ring_chunks = glance_slots * abi::slot_chunks;
+        static_assert(rings_at_once * ring_chunks <= 32);
+        typename P::template lane_array<abi::chunk, 1> chunks;
+        const u32 there = team.mask32([&](u32 k) {
+            const u32 j = k / ring_chunks;
+            chunks.at(0, k) = {};
+            if (j >= rings_at_once || !(wanted >> j & 1)) return false;
+            const u64 position = s_.progress[first + j].position;
+            chunks.at(0, k) = load_chunk(first + j, position, k % ring_chunks);
+            return chunks.at(0, k).w[3] == abi::lap_tag(position + k % ring_chunks / abi::slot_chunks, m_.n.ring_slots);
+        });
+        if (there == 0) return 0;
+        u32 fetched = 0;
+        SLIPSTREAM_UNROLL
+        for (u32 j = 0; j < rings_at_once; ++j) { // a chunk behind a gap is not looked at
+            const u32 of_ring = there >> ring_chunks * j & low_bits(ring_chunks);
+            fetched |= lowest_bit(~of_ring) / abi::slot_chunks << 8 * j;
+        }
+        team.each32([&](u32 k) {
+            if (!(there >> k & 1)) return;
+            u32* const to = s_.incoming + k / ring_chunks * staged_words + 4 * (k % ring_chunks);
+            for (u32 i = 0; i < abi::chunk_payload_words; ++i) to[i] = chunks.at(0, k).w[i];
+        });
+        team.sync();
+        return fetched;
+    }
 
     /// Ring r is read ahead from now on, behind the `left` slots at `words` that end at `end`.
     SLIPSTREAM_BOTH void read_ahead(team_type& team, u32 r, u64 end, const u32* words, u32 left)
@@ -307,7 +340,11 @@ private:
     SLIPSTREAM_BOTH bool poll(team_type& team, u32 r, u32 slots, const u32* staged)
     {
         ring_progress rp = s_.progress[r];
-        if (slots == 0 && rp.stage != stage_gate && rp.position == rp.published) return false;
+        const u32 bit = 1u << r;
+        if (slots == 0 && rp.stage != stage_gate && rp.position == rp.published) {
+            due_ &= ~bit;
+            return false;
+        }
         bool progress = false;
         // What was fetched while the gate was shut waits for the next poll, or is fetched again.
         const u32 usable = rp.stage == stage_gate ? 0 : slots;
@@ -346,6 +383,7 @@ private:
             }
             rp.published = rp.position;
         }
+        due_ = rp.stage == stage_gate || rp.position != rp.published ? due_ | bit : due_ & ~bit;
         team.sync();
         if (team.leader()) s_.progress[r] = rp;
         team.sync();
@@ -974,6 +1012,7 @@ private:
     bool cut_ = false;       ///< the slots polled last end within a message
     bool kept_cut_ = false;  ///< likewise those kept
     u32 reach_ = glance_slots; ///< slots a look at all rings asks each for: more while one of them has more
+    u32 due_;        ///< rings that there is something to do for without new slots, a bit each: a gate, or a submitter to be told. After a launch: unknown
     u32 turns_ = 0;
     u32 turn_ = 0; ///< the ring that is polled first
     // The ring that is read ahead.

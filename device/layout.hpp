@@ -26,15 +26,15 @@
 //   access table (admission: in the free queue) -> free
 // EDGES   see device/edge.hpp; each operation names its own.
 //
-// Fast-memory budget, by host/fast_memory.cpp (4 rings, 131 workers, 5 task types): G = W/32 groups; successors 4 W G, pool
+// Fast-memory budget, by host/fast_memory.cpp (4 rings, 131 workers, 5 task types): G = W/32 groups; successors 4 W G and 24 W, pool
 // books 12 a block of four accesses, what staged tasks wait for 62 W (and 108 W in device memory), the last mails of each worker 5 K, access index 128 W (at most 32 K; half, quarter or none of it where the rest needs the
 // room), admission's batch 11 K and its rows of predecessors 8 W, ring slots in hand 4.6 K, bus counts 88, the rest about 86 W.
 // Accesses: 72 a block, with where the index has them; the others lie in device memory (sizes::pool_near_blocks). What the control block takes of the
 // 256 K of its SM, every worker lacks as L1: beyond 158 K (164 K with what is static) one and a half blocks a window slot, as far as the 222 K that there are go.
 //   W                 32      64      256     512     1024
-//   near, bytes       145 K   157 K   157 K   221 K   221 K and its successors in device memory (128 K), an eighth of the index
+//   near, bytes       147 K   157 K   159 K   221 K   221 K and its successors in device memory (152 K), an eighth of the index
 //   pool blocks       1336    1368    1560    1816    2328
-//   of these near     all     all     448     400     8
+//   of these near     all     1336    376     216     none
 #pragma once
 #include "device/queue.hpp"
 #include <slipstream/abi/access_entry.hpp>
@@ -45,6 +45,7 @@ namespace slipstream::device {
 inline constexpr u32 window_slots_min = 16;
 inline constexpr u32 window_slots_max = 4096;
 inline constexpr u32 successors_near_max = 512; ///< window slots
+inline constexpr u32 successors_listed = 12;    ///< of a task, one by one; beyond them its row is looked through
 inline constexpr u32 pool_block_entries = 4;    ///< accesses: most tasks need one block
 inline constexpr u32 pool_word_blocks = 32 / pool_block_entries; ///< blocks that share a word of live bits
 inline constexpr u32 index_buckets_max = 512;
@@ -282,11 +283,11 @@ static_assert(sizeof(control_sample) == 24);
 
 /// Who uses a handle, by stamps (handle_book.hpp); 0: nobody.
 struct alignas(16) handle_page {
-    static constexpr u32 readers_max = 7;
+    static constexpr u32 readers_max = 11; ///< a fan-out of eight fits, beside what has not ended of the one before
     u32 writer;
     u32 readers[readers_max];
 };
-static_assert(sizeof(handle_page) == 32);
+static_assert(sizeof(handle_page) == 48);
 
 struct known_handle;
 
@@ -393,6 +394,18 @@ struct alignas(16) known_handle {
 };
 static_assert(sizeof(known_handle) == 32);
 
+/// What the linker asks of a task that it has taken in, in one load.
+struct linked_load {
+    u32 word; ///< blocks (0: it draws tickets) | brief_bit | successors entered so far << 16
+
+    static constexpr u32 brief_bit = 1u << 15;
+    static constexpr u32 successor = 1u << 16;
+    SLIPSTREAM_BOTH u32 blocks() const { return word & (brief_bit - 1); }
+    SLIPSTREAM_BOTH bool brief() const { return (word & brief_bit) != 0; }
+    SLIPSTREAM_BOTH u32 successors() const { return word >> 16; }
+};
+static_assert(window_slots_max <= 0xffff);
+
 /// Whose accesses a pool block holds, and which of them are what.
 struct pool_tag {
     u32 word; ///< window slot | memory mask << 16 | `after` mask << 20 | mask of entries not yet resolved << 24 (entry_resolver.hpp)
@@ -457,7 +470,7 @@ struct ready_entry {
 static_assert(window_slots_max <= 1u << 12 && waits_max < 16);
 
 /// The predecessors of a task when it was linked, while they are few: their number, and the first ones. See control_state::predecessor.
-struct predecessor_list {
+struct alignas(8) predecessor_list {
     u16 number; ///< which may be more than there is room for
     u16 slots[waits_near_max];
 
@@ -572,11 +585,14 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(low_water, u64, near, s.rings)                                                                                    \
     X(arriving, u32, near, s.groups())   /* a bit a slot: being linked, with others */                                  \
     X(in_flight, u32, near, s.groups())  /* a bit a slot: linked, not complete */                                       \
-    X(awaited, u32, near, s.groups())    /* a bit a slot: its successor row is not empty */                             \
     X(successors_near, u32, near, s.successors_near() ? s.window * s.groups() : 0)                                      \
     X(successors_far, u32, far, s.successors_near() ? 0 : s.window * s.groups())                                        \
+    X(listed_near, u16, near, s.successors_near() ? s.window * successors_listed : 0) /* of each slot, the slots of its first successors */ \
+    X(listed_far, u16, far, s.successors_near() ? 0 : s.window * successors_listed)                                     \
+    X(arriving_after, u16, near, 32 * waits_max) /* the first predecessors of each task that is being linked with others */ \
+    X(woken, u32, near, 32)              /* of the reports in hand: slot | successors that are listed << 16 */           \
     X(identities, u32, near, s.window)   /* of the task in a slot: see dependency_table::note */                        \
-    X(blocks, u32, near, s.window)       /* likewise; 0: it draws tickets */                                            \
+    X(loads, linked_load, near, s.window) /* likewise */                                                                \
     X(pending, u32, near, s.window)      /* predecessors not yet complete | link number << 16 */                        \
     X(handed, u32, near, s.groups())     /* a bit a slot: handed to the scheduler and not complete; others may be staged behind */ \
     X(staged, u32, near, s.groups())     /* a bit a slot: of these, those that wait */                                  \
@@ -698,6 +714,14 @@ struct control_state {
         else successors_far[i] = bits;
     }
 
+    /// Successor i < successors_listed of the task in `slot`.
+    SLIPSTREAM_BOTH u32 listed(u32 slot, u32 i) const { return rows_near ? listed_near[slot * successors_listed + i] : listed_far[slot * successors_listed + i]; }
+    SLIPSTREAM_BOTH void set_listed(u32 slot, u32 i, u32 successor) const
+    {
+        if (rows_near) listed_near[slot * successors_listed + i] = static_cast<u16>(successor);
+        else listed_far[slot * successors_listed + i] = static_cast<u16>(successor);
+    }
+
     /// The slot of predecessor i < waits_max of the task in `slot`.
     SLIPSTREAM_BOTH u32 predecessor(u32 slot, u32 i) const
     {
@@ -737,7 +761,6 @@ enum scheduler_counter : u32 {
     handed_tasks,     ///< so many tasks (linker)
     handed_lasting,   ///< and of these so many that do not promise to be brief (linker)
     saved_early,      ///< bits set in `early` (linker)
-    woken_tasks,      ///< by the completions in hand (linker)
     saved_ordered,    ///< entries of link_order ever written, wrapping (linker)
     saved_settled,    ///< and settled
     saved_whole,      ///< slot + 1 of the exposed whole-memory task, 0: none (admission)

@@ -137,8 +137,8 @@ private:
         // What was linked a window before is complete, and overwritten.
         if (ordered_ - settled_ > s_.queue_slots) settled_ = ordered_ - s_.queue_slots;
         look_again_ = false;
-        const u32 handed = s_.counters[handed_blocks];
-        const u32 tasks = s_.counters[handed_tasks];
+        const u32 handed = table_.blocks_handed();
+        const u32 tasks = table_.tasks_handed();
         if (handed >= most_blocks(tasks, true)) return false; // most often, where much else can run
         const u32 most = ordered_ - settled_;
         const u32 count = most < 32 ? most : 32;
@@ -148,7 +148,7 @@ private:
         const auto slot_of = [&](u32 k) { return entry_of(k).slot(); };
         const u32 waiting = team.mask32([&](u32 k) {
             entries.at(0, k) = k < count ? s_.link_order[(settled_ + k) & (s_.queue_slots - 1)] : 0;
-            blocks.at(0, k) = s_.blocks[slot_of(k)];
+            blocks.at(0, k) = table_.blocks(slot_of(k));
             return k < count && table_.waits(slot_of(k), entry_of(k).number());
         });
         if (waiting == 0) {
@@ -157,8 +157,8 @@ private:
             return look_again_;
         }
         const u32 first = team.from_lane(entries, lowest_bit(waiting)) & ready_entry::slot_mask;
-        const bool brief_till_now = s_.counters[handed_lasting] == 0;
-        if (handed + s_.blocks[first] > most_blocks(tasks, brief_till_now && table_.is_brief(first)) || table_.pending(first) > waits_max) { // most often
+        const bool brief_till_now = table_.lasting_handed() == 0;
+        if (handed + table_.blocks(first) > most_blocks(tasks, brief_till_now && table_.is_brief(first)) || table_.pending(first) > waits_max) { // most often
             settled_ += lowest_bit(waiting);
             return false;
         }
@@ -200,7 +200,7 @@ private:
         const u32 ready = table_.link(
             team, count, linked_ + 1, slot_of, [&](u32 k) { return (admitted_.peek(k) & admitted_free) == 0; },
             [&](u32 k) { return s_.predecessors + (admitted_.position() + k) % admitted_max * m_.n.groups(); });
-        const u32 waiting = m_.n.staging == 0 ? 0 : team.mask32([&](u32 k) { return k < count && !(ready >> k & 1) && s_.blocks[slot_of(k)] != 0; });
+        const u32 waiting = m_.n.staging == 0 ? 0 : team.mask32([&](u32 k) { return k < count && !(ready >> k & 1) && table_.blocks(slot_of(k)) != 0; });
         team.each32([&](u32 k) {
             if (k >= count) return;
             const u32 slot = slot_of(k);

@@ -358,11 +358,14 @@ private:
             }
             parcel p{P::get(s_.heads[slot]), 0, 0, 1, places, entry};
             if (p.head.blocks == 1) {
-                const u32 depth = entry.waits() == 0 && !crowded() ? 1 : places;
-                const u32 count = ready_.known() > 1 && !poisoned_ ? ones_in_a_row(team) : 1; // the one that was just judged
-                if (team.mask32([&](u32 k) { return k < count && ready_.peek(k).linked_after(covered_); }) != 0) fence(team);
-                p.depth = depth;
-                const u32 mailed = count == 1 && entry.waits() == 0 ? hand_out(team, p) : hand_out_ones(team, count, depth); // most often, and somebody waits for it
+                p.depth = entry.waits() == 0 && !crowded() ? 1 : places;
+                u32 mailed;
+                if (entry.waits() == 0 && (ready_.known() == 1 || poisoned_)) { // somebody waits for it
+                    if (entry.linked_after(covered_)) fence(team);
+                    mailed = hand_out(team, p);
+                } else {
+                    mailed = hand_out_ones(team, poisoned_ ? 1 : ready_.known(), p.depth); // poisoned: the one that was just judged
+                }
                 if (mailed == 0) break;
                 ready_.skip(mailed);
                 continue;
@@ -406,52 +409,80 @@ private:
         return true;
     }
 
-    /// One-block tasks from the head of the ready queue on, 32 at most; the first is one. All staged or none, unless it is crowded.
-    SLIPSTREAM_BOTH u32 ones_in_a_row(team_type& team)
+    /// One-block tasks from the head of the ready queue on: all staged or none, unless it is crowded. What is asked of each again and again, by its lane.
+    struct ones {
+        typename P::template lane_array<ready_entry, 1> entries;
+        typename P::template lane_array<task_head, 1> heads;
+        u32 count;
+        u32 staged; ///< a bit each: it waits for others
+        bool late;  ///< some were linked after the last fence
+
+        SLIPSTREAM_BOTH u32 slot(u32 k) { return entries.at(0, k).slot(); }
+        SLIPSTREAM_BOTH u32 waits(u32 k) { return entries.at(0, k).waits(); }
+    };
+
+    /// Of the first `most` ready tasks, 32 at most; the first is one of one block.
+    SLIPSTREAM_BOTH ones ones_in_a_row(team_type& team, u32 most)
     {
-        const u32 ready_count = ready_.known();
+        ones out;
         const bool together = crowded();
-        const bool staged = ready_.peek(0).waits() != 0;
-        const u32 ones = team.mask32([&](u32 k) {
-            if (k >= ready_count || P::get(s_.heads[ready_slot(k)]).blocks != 1) return false;
-            return together || (ready_.peek(k).waits() != 0) == staged;
+        const bool first_waits = ready_.peek(0).waits() != 0;
+        enum : u32 { alike, waits, late };
+        u32 masks[3];
+        typename P::template lane_array<u32, 1> facts; // a bit of each
+        team.each32([&](u32 k) {
+            facts.at(0, k) = 0;
+            if (k >= most) return;
+            const ready_entry entry = out.entries.at(0, k) = ready_.peek(k);
+            const task_head head = out.heads.at(0, k) = P::get(s_.heads[entry.slot()]);
+            const bool waiting = entry.waits() != 0;
+            facts.at(0, k) = static_cast<u32>((head.blocks == 1) & (together | (waiting == first_waits))) << alike | static_cast<u32>(waiting) << waits
+                | static_cast<u32>(entry.linked_after(covered_)) << late;
         });
-        return ones == ~0u ? 32 : lowest_bit(~ones);
+        team.masks32(masks, [&](u32, u32 k) { return facts.at(0, k); }, [](u32 n, u32, u32 value) { return (value >> n & 1) != 0; });
+        out.count = masks[alike] == ~0u ? 32 : lowest_bit(~masks[alike]);
+        out.staged = masks[waits] & low_bits(out.count);
+        out.late = (masks[late] & low_bits(out.count)) != 0;
+        return out;
     }
 
     /// Is there so much to do that a task may be mailed behind another one? Else it waits for an idle worker, which comes soon: on its
     /// worker it might stand behind a long or a waiting one. A staged task, which waits anyhow, may at any time.
     SLIPSTREAM_BOTH bool crowded() const { return ready_.known() + mails_ > m_.n.workers + m_.n.workers / 4; }
 
-    /// Mails the first `count` ready tasks, of one block each, in order: behind one that they wait for, or else to workers with fewer than
+    /// Mails one-block tasks, of the first `most` ready ones, in order: behind one that they wait for, or else to workers with fewer than
     /// `depth` mails due, idle ones first. Returns how many were sent. All is chosen before the first mail goes out: a task whose place is not there
     /// must not be overtaken by those after it, or two workers may end up waiting for each other's second mail.
-    SLIPSTREAM_BOTH u32 hand_out_ones(team_type& team, u32 count, u32 depth)
+    SLIPSTREAM_BOTH u32 hand_out_ones(team_type& team, u32 most, u32 depth)
     {
+        ones tasks = ones_in_a_row(team, most);
+        const u32 count = tasks.count;
+        if (tasks.late) fence(team);
         u32 behind = 0; // come behind a task that was mailed before
         u32 within = 0; // come behind one of this parcel
-        if (m_.n.chaining != 0) {
-            const u32 staged = team.mask32([&](u32 k) { return k < count && ready_.peek(k).waits() != 0; });
-            if (staged != 0) choose_behind(team, count, staged, behind, within);
-        }
+        if (m_.n.chaining != 0 && tasks.staged != 0) choose_behind(team, tasks, behind, within);
 
         // Each task comes to the worker of its root: the first of those of the parcel that follow each other.
         const u32 roots = low_bits(count) & ~(behind | within);
         const bool chained = roots != low_bits(count);
-        if (chained) {
-            team.each32([&](u32 k) { if (roots >> k & 1) s_.parcel_roots[popcount(roots & ((1u << k) - 1))] = k; });
+        u32 given = 0;
+        if (roots != 0) {
+            if (chained) {
+                team.each32([&](u32 k) { if (roots >> k & 1) s_.parcel_roots[popcount(roots & ((1u << k) - 1))] = k; });
+                team.sync();
+            }
+            given = choose_idlest(team, popcount(roots), depth, behind != 0, [&](u32 i) { return chained ? s_.parcel_roots[i] : i; });
             team.sync();
         }
-        const u32 given = choose_idlest(team, popcount(roots), depth, behind != 0, [&](u32 i) { return chained ? s_.parcel_roots[i] : i; });
-        team.sync();
         typename P::template lane_array<u32, 1> workers, numbers;
         const u32 placed = team.mask32([&](u32 k) {
             if (k >= count) return false;
-            const u32 root = within != 0 ? s_.parcel_links[k] & link_root : k;
+            const u32 link = within != 0 ? s_.parcel_links[k] : k;
+            const u32 root = link & link_root;
             if ((roots >> root & 1) && popcount(roots & ((1u << root) - 1)) >= given) return false;
             const u32 w = s_.parcel_workers[root];
             workers.at(0, k) = w;
-            numbers.at(0, k) = s_.sent[w] + 1 + (within != 0 ? s_.parcel_links[k] / link_step : 0);
+            numbers.at(0, k) = s_.sent[w] + 1 + link / link_step;
             return numbers.at(0, k) - s_.seen[w] <= P::mailbox_depth;
         });
         const u32 mailed = placed == ~0u ? 32 : lowest_bit(~placed);
@@ -460,48 +491,63 @@ private:
             const u32 w = workers.at(0, k);
             if (behind >> k & 1) s_.taken[w / 32] = 0;
             if (k >= mailed) return;
-            const u32 slot = ready_slot(k);
+            const u32 slot = tasks.slot(k);
             team.add(s_.sent[w], 1);
             slot_of_mail(w, numbers.at(0, k)) = static_cast<u16>(slot);
             s_.runs_on[slot] = static_cast<u16>(1 + w);
         });
         team.sync(); // who of a parcel runs where
-        const auto send_one = [&](u32 k, bool follows) {
-            const ready_entry entry = ready_.peek(k);
-            const u32 slot = entry.slot(), w = workers.at(0, k), tag = tag_of(numbers.at(0, k));
-            const task_head head = P::get(s_.heads[slot]);
-            const u32 brief = is_brief(slot) * mail::brief_bit;
-            if (follows) {
-                const u32 others = send_others(w, entry, tag);
-                const u32 joins = (s_.joins[slot / 32] >> slot % 32 & 1) * mail::joins_bit;
-                send(w, {head.slot_and_type | mail::follows_bit, brief | joins | others << 28, head.identity, tag});
-            } else {
-                if (entry.waits() != 0) send_waits(w, slot, s_.awaited_by(slot, 0), entry.waits(), tag);
-                send(w, {head.slot_and_type, brief | entry.waits() << 28, head.identity, tag});
-            }
-        };
         // Those that follow go first: a worker that finds the first mail of a chain finds the others with it, most often.
         const u32 follow = low_bits(mailed) & ~roots;
-        if (follow != 0) team.each32([&](u32 k) { if (follow >> k & 1) send_one(k, true); });
-        team.each32([&](u32 k) { if (k < mailed && (roots >> k & 1)) send_one(k, false); });
+        const auto brief_bit = [&](u32 k) { return is_brief(tasks.slot(k)) * mail::brief_bit; };
+        if (follow != 0)
+            team.each32([&](u32 k) {
+                if (!(follow >> k & 1)) return;
+                const u32 slot = tasks.slot(k), w = workers.at(0, k), tag = tag_of(numbers.at(0, k));
+                const task_head head = tasks.heads.at(0, k);
+                const u32 others = send_others(w, slot, tasks.waits(k), tag);
+                const u32 joins = (s_.joins[slot / 32] >> slot % 32 & 1) * mail::joins_bit;
+                send(w, {head.slot_and_type | mail::follows_bit, brief_bit(k) | joins | others << 28, head.identity, tag});
+            });
+        const u32 alone = low_bits(mailed) & roots;
+        if ((alone & tasks.staged) != 0)
+            team.each32([&](u32 k) {
+                if (alone >> k & 1) send_waits(workers.at(0, k), tasks.slot(k), tasks.waits(k), tag_of(numbers.at(0, k)));
+            });
+        if (alone != 0)
+            team.each32([&](u32 k) {
+                if (!(alone >> k & 1)) return;
+                const task_head head = tasks.heads.at(0, k);
+                send(workers.at(0, k), {head.slot_and_type, brief_bit(k) | tasks.waits(k) << 28, head.identity, tag_of(numbers.at(0, k))});
+            });
         mails_ += mailed;
         team.sync();
         return mailed;
     }
 
-    /// Which of the first `count` ready tasks come behind the one that they wait for and that was linked last? `staged`: those that wait.
-    SLIPSTREAM_BOTH void choose_behind(team_type& team, u32 count, u32 staged, u32& behind, u32& within)
+    /// Which of the tasks come behind the one that they wait for and that was linked last?
+    SLIPSTREAM_BOTH void choose_behind(team_type& team, ones& tasks, u32& behind, u32& within)
     {
-        team.each32([&](u32 k) { if (k < count) s_.runs_on[ready_slot(k)] = static_cast<u16>(runs_in_parcel | k); });
+        const u32 count = tasks.count;
+        team.each32([&](u32 k) { if (k < count) s_.runs_on[tasks.slot(k)] = static_cast<u16>(runs_in_parcel | k); });
         team.sync();
         typename P::template lane_array<u32, 1> before, runs_on; // the slot of that task, and where it is
+        typename P::template lane_array<u32, waits_near_max - 1> others, others_run_on;
         u32 able = team.mask32([&](u32 k) {
-            if (!(staged >> k & 1)) return false;
-            if (ready_.peek(k).waits() > waits_near_max) return false; // the others lie far
-            const u32 p = s_.awaited_by(ready_slot(k), 0).slot;
+            if (!(tasks.staged >> k & 1)) return false;
+            const u32 waits = tasks.waits(k);
+            if (waits > waits_near_max) return false; // the others lie far
+            const u32 slot = tasks.slot(k);
+            const u32 p = P::get(s_.waits_near[slot * waits_near_max]).slot;
             const u32 where = s_.runs_on[p];
             before.at(0, k) = p;
             runs_on.at(0, k) = where;
+            SLIPSTREAM_UNROLL
+            for (u32 i = 1; i < waits_near_max; ++i) {
+                const u32 other = i < waits ? P::get(s_.waits_near[slot * waits_near_max + i]).slot : no_slot;
+                others.at(i - 1, k) = other;
+                others_run_on.at(i - 1, k) = i < waits ? s_.runs_on[other] : where;
+            }
             if (where == 0) return false;
             s_.parcel_links[k] = p;
             // Else the one that it waits for is complete and its slot has come again, for a task behind this one. Before it none was mailed from there.
@@ -514,14 +560,16 @@ private:
         // chain it is not known where it goes: the task before the last one is looked for (of two buffers used in turns).
         able = team.mask32([&](u32 k) {
             if (!(able >> k & 1)) return false;
-            const ready_entry entry = ready_.peek(k);
             const u32 where = runs_on.at(0, k);
+            const bool in_parcel = (where & runs_in_parcel) != 0;
+            const u32 root = in_parcel ? where & link_root : k;
+            const u32 before_root = s_.parcel_links[root]; // of an able one
             bool alone = true;
-            SLIPSTREAM_ONE_COPY
-            for (u32 i = 1; i < entry.waits() && alone; ++i) {
-                const u32 other = s_.awaited_by(entry.slot(), i).slot;
-                if (where & runs_in_parcel) alone = (able >> (where & link_root) & 1) && s_.parcel_links[where & link_root] == other;
-                else alone = s_.runs_on[other] == where;
+            SLIPSTREAM_UNROLL
+            for (u32 i = 0; i < waits_near_max - 1; ++i) {
+                const u32 other = others.at(i, k);
+                const bool near_it = in_parcel ? (able >> root & 1) != 0 && before_root == other : others_run_on.at(i, k) == where;
+                alone &= (other == no_slot) | near_it;
             }
             return alone;
         });
@@ -638,7 +686,6 @@ private:
     SLIPSTREAM_BOTH u32 hand_out(team_type& team, const parcel& p)
     {
         const u32 slot = p.entry.slot();
-        const awaited_task first = p.entry.waits() != 0 ? P::get(s_.waits_near[slot * waits_near_max]) : awaited_task{};
         const bool lone = p.head.blocks == 1; // else nobody comes behind one of its blocks
         const u32 brief = lone ? is_brief(slot) * mail::brief_bit : 0;
         if (!lone && team.leader()) s_.runs_on[slot] = 0;
@@ -647,7 +694,7 @@ private:
             slot_of_mail(w, number) = static_cast<u16>(slot);
             if (lone) s_.runs_on[slot] = static_cast<u16>(1 + w);
             const u32 waits = p.entry.waits();
-            if (waits != 0) send_waits(w, slot, first, waits, tag_of(number));
+            if (waits != 0) send_waits(w, slot, waits, tag_of(number));
             send(w, {p.head.slot_and_type, (p.tickets ? 0 : p.block + i) | brief | waits << 28, p.head.identity | p.tickets, tag_of(number)});
         });
         mails_ += mailed;
@@ -661,25 +708,32 @@ private:
                  scope::device);
     }
 
-    /// `first` and the others of the `count` tasks that the staged one in `slot` waits for.
-    SLIPSTREAM_BOTH void send_waits(u32 w, u32 slot, const awaited_task& first, u32 count, u32 tag)
+    /// The `count` tasks that the one in `slot` waits for, if any. The first ones without a loop: their loads fly together.
+    SLIPSTREAM_BOTH void send_waits(u32 w, u32 slot, u32 count, u32 tag)
     {
         auto& chunks = m_.mailboxes[w].waits[tag % P::mailbox_depth];
-        P::store(edge::R4_mail, chunks[0], first.encode(tag), order::relaxed, scope::device);
+        awaited_task first[waits_near_max];
+        SLIPSTREAM_UNROLL
+        for (u32 i = 0; i < waits_near_max; ++i) first[i] = P::get(s_.waits_near[slot * waits_near_max + i]); // beyond `count` anything
+        SLIPSTREAM_UNROLL
+        for (u32 i = 0; i < waits_near_max; ++i)
+            if (i < count) P::store(edge::R4_mail, chunks[i], first[i].encode(tag), order::relaxed, scope::device);
         SLIPSTREAM_ONE_COPY
-        for (u32 i = 1; i < count; ++i) P::store(edge::R4_mail, chunks[i], s_.awaited_by(slot, i).encode(tag), order::relaxed, scope::device);
+        for (u32 i = waits_near_max; i < count; ++i) P::store(edge::R4_mail, chunks[i], s_.awaited_by(slot, i).encode(tag), order::relaxed, scope::device);
     }
 
-    /// Of the tasks that a chained one waits for, besides the first, those that run elsewhere: the worker itself knows of what it was mailed before. (Or else
-    /// that one is complete and its slot has come again.) Returns how many they are.
-    SLIPSTREAM_BOTH u32 send_others(u32 w, const ready_entry& entry, u32 tag)
+    /// Of the `waits` tasks, waits_near_max at most, that a chained one waits for, besides the first, those that run elsewhere: the worker itself knows of what it was
+    /// mailed before. (Or else that one is complete and its slot has come again.) Returns how many they are.
+    SLIPSTREAM_BOTH u32 send_others(u32 w, u32 slot, u32 waits, u32 tag)
     {
+        auto& chunks = m_.mailboxes[w].waits[tag % P::mailbox_depth];
         u32 count = 0;
-        SLIPSTREAM_ONE_COPY
-        for (u32 i = 1; i < entry.waits(); ++i) {
-            const awaited_task task = s_.awaited_by(entry.slot(), i);
+        SLIPSTREAM_UNROLL
+        for (u32 i = 1; i < waits_near_max; ++i) {
+            if (i >= waits) continue;
+            const awaited_task task = P::get(s_.waits_near[slot * waits_near_max + i]);
             if (s_.runs_on[task.slot] == 1 + w) continue;
-            P::store(edge::R4_mail, m_.mailboxes[w].waits[tag % P::mailbox_depth][count++], task.encode(tag), order::relaxed, scope::device);
+            P::store(edge::R4_mail, chunks[count++], task.encode(tag), order::relaxed, scope::device);
         }
         return count;
     }

@@ -111,7 +111,7 @@ class Bench(CliTest):
         result, _ = self.json_of("bench", "fan", *SMALL, "--width", 3)
         self.assertEqual([f["name"] for f in result["figures"]], ["fan of 3, 4 KB, a round, parts in one buffer"])
         result, _ = self.json_of("bench", "fan", *SMALL, "--width", 2)
-        self.assertEqual([f["name"] for f in result["figures"]], ["fan of 2, 4 KB, a round", "fan of 2, 4 KB, a round, parts in one buffer"])
+        self.assertEqual([f["name"] for f in result["figures"]], ["fan of 2, 4 KB, a round, by handle", "fan of 2, 4 KB, a round", "fan of 2, 4 KB, a round, parts in one buffer"])
 
     def test_sizes_follow_from_the_time_given(self):
         result, _ = self.json_of("bench", "fan", "--device", "host", "--repeat", 2, "--seconds", 0.1)

@@ -379,7 +379,7 @@ TEST_CASE("a crew's helpers share a batch by handle; all barriers between them a
     program.push_back({{{0, R}, {1, W}}});
     program.back().raw = true;
     program.push_back({{{1, RW}}});
-    const engine_size size{.ring_slots = 64, .window_used = static_cast<u32>(program.size()), .pool_blocks = 16, .by_handle = true};
+    const engine_size size{.ring_slots = 64, .window_used = static_cast<u32>(program.size()), .pool_blocks = 24, .by_handle = true}; // a block a task, and more
     const auto walk = [&]<class P>(const char* name, std::type_identity<P>) {
         return run<P>(program, {.name = name, .search = search::random, .executions_max = 3'000, .seconds_max = 6}, admission_beside, -1, size);
     };

@@ -119,7 +119,7 @@ figure fan_figure(const bench_setup& s, u32 width, fan_parts parts)
     s.floors.prepare(alternatives);
     bench_runtime runtime(s.configuration);
     fan stream(runtime, s.lose_a_task, width, parts);
-    const std::string where = parts == fan_parts::pieces ? ", parts in one buffer" : "";
+    const std::string where = parts == fan_parts::handles ? ", by handle" : parts == fan_parts::pieces ? ", parts in one buffer" : "";
     figure f = measured(s, "fan of " + std::to_string(width) + ", 4 KB, a round" + where, stream, {}, alternatives);
     if (f.note.empty()) f.note = "a round is " + std::to_string(width + 2) + " tasks and 3 hops";
     return f;
@@ -128,7 +128,8 @@ figure fan_figure(const bench_setup& s, u32 width, fan_parts parts)
 std::vector<figure> bench_fan(const bench_setup& s)
 {
     std::vector<figure> out;
-    if (fan::in_buffers(s.fan_width)) out.push_back(fan_figure(s, s.fan_width, fan_parts::buffers));
+    if (fan::in_buffers(s.fan_width))
+        for (const fan_parts parts : {fan_parts::handles, fan_parts::buffers}) out.push_back(fan_figure(s, s.fan_width, parts));
     out.push_back(fan_figure(s, s.fan_width, fan_parts::pieces));
     return out;
 }

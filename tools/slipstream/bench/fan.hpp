@@ -4,9 +4,9 @@
 
 namespace slipstream::bench {
 
-/// Where the readers of a fan write to: each into a buffer of its own (two or eight of them), or into its piece of one buffer, which the
-/// joiner reads as a whole.
-enum class fan_parts { buffers, pieces };
+/// Where the readers of a fan write to: each into a buffer of its own (two or eight of them), which tasks name by handle or as a range, or into its piece of one
+/// buffer, which the joiner reads as a whole.
+enum class fan_parts { handles, buffers, pieces };
 
 /// Each task reads and writes 4 KB (the joiner reads 4 KB a reader). A run's count is in rounds of width + 2 tasks.
 class fan final : public task_stream {
@@ -19,11 +19,14 @@ private:
     void submit(u64 count, u64 lost) override;
     bool check(u64 count) override;
 
-    void submit_joiner(u32 number);
+    /// Tasks name an array as `source` and part_of(reader) do.
+    template <class Source, class PartOf>
+    void submit_rounds(u64 count, u64 lost, const Source& source, PartOf part_of);
 
     u32 width_;
     buffer<u32> source_;
     std::vector<buffer<u32>> parts_; ///< one for each reader, or one for all
+    std::vector<data_handle> handles_; ///< of the source and the parts, if tasks name those
     u32 next_number_ = 1;
     u32 expected_ = 0; ///< of every word of the source
 };

@@ -129,7 +129,7 @@ void add_dependency_rows(target_list& list, const bench_setup& s)
 
     for (const u32 width : {2u, 8u}) {
         list.row(width == 2 ? "diamonds, 4 KB" : "fan-out and fan-in of 8, 4 KB",
-                 "<= 0.9 x graph replay, <= 1/3 of streams and events", fan_figure(s, width, fan_parts::buffers));
+                 "<= 0.9 x graph replay, <= 1/3 of streams and events", fan_figure(s, width, fan_parts::handles));
         list.limit_by(graph_fan(width), 0.9, "<= 0.9 x graph replay");
         list.limit_by(streams_fan(width), 1.0 / 3, "<= 1/3 of streams and events");
     }
