@@ -390,8 +390,9 @@ private:
             const u32 all = rows >> k & 1 ? waits.at(0, k) : 0;
             if (all == 0) return;
             const u32 slot = slot_of(k), last_number = number_of(latest.at(0, k));
-            const predecessor_list implied = of_latest.at(0, k);
-            // A slot in that list may have come again since: for a task that was linked later.
+            // A slot in that list may have come again since: for a task that was linked later. One that has no room for all may hold none of them.
+            predecessor_list implied = of_latest.at(0, k);
+            if (!implied.complete()) implied.number = 0;
             const auto is_implied = [&](u32 p) {
                 bool listed = false;
                 SLIPSTREAM_UNROLL

@@ -35,7 +35,7 @@
 //         R13 (completed) goes out before the fence, so that the linker works meanwhile: what it hands back (A14) is mailed after
 //         the fence. Nobody else learns of the completion before it: the notifier (R6) is told after.
 //         The fence also makes the records that ingest wrote visible to workers, those of the tasks that the linker had taken in
-//         when this role last looked (A15) before it; for a task linked since, a further fence stands before its mail.
+//         when this role last looked (A15) before it; a task linked since waits for the next step's if it is staged, else a further fence stands before its mail.
 #pragma once
 #include "device/poison.hpp"
 
@@ -153,8 +153,9 @@ public:
         }
         more |= ready_.look(team);
         // Nothing can be mailed that could not be before.
-        if (!answered && !more && !fresh_) return false;
-        fresh_ = false;
+        if (!answered && !more && !fresh_ && !postponed_) return false;
+        if (postponed_ && completed == 0) fence(team);
+        fresh_ = postponed_ = false;
         dispatch(team);
         return true;
     }
@@ -371,6 +372,10 @@ private:
                 continue;
             }
             const bool late = entry.linked_after(covered_);
+            if (late && entry.waits() != 0) {
+                postponed_ = true;
+                break;
+            }
             if (p.head.blocks <= m_.n.workers) {
                 p.block = P::get(s_.dealt[slot]);
                 p.count = p.head.blocks - p.block;
@@ -415,7 +420,7 @@ private:
         typename P::template lane_array<task_head, 1> heads;
         u32 count;
         u32 staged; ///< a bit each: it waits for others
-        bool late;  ///< some were linked after the last fence
+        u32 late;   ///< likewise: it was linked after the last fence
 
         SLIPSTREAM_BOTH u32 slot(u32 k) { return entries.at(0, k).slot(); }
         SLIPSTREAM_BOTH u32 waits(u32 k) { return entries.at(0, k).waits(); }
@@ -442,7 +447,7 @@ private:
         team.masks32(masks, [&](u32, u32 k) { return facts.at(0, k); }, [](u32 n, u32, u32 value) { return (value >> n & 1) != 0; });
         out.count = masks[alike] == ~0u ? 32 : lowest_bit(~masks[alike]);
         out.staged = masks[waits] & low_bits(out.count);
-        out.late = (masks[late] & low_bits(out.count)) != 0;
+        out.late = masks[late] & low_bits(out.count);
         return out;
     }
 
@@ -456,8 +461,18 @@ private:
     SLIPSTREAM_BOTH u32 hand_out_ones(team_type& team, u32 most, u32 depth)
     {
         ones tasks = ones_in_a_row(team, most);
+        if (tasks.late != 0) {
+            // Who waits anyhow waits for the fence of the next step, which comes at once: most steps have one by themselves.
+            if ((tasks.staged & 1) == 0) {
+                fence(team);
+            } else {
+                postponed_ = true;
+                tasks.count = lowest_bit(tasks.late);
+                if (tasks.count == 0) return 0;
+                tasks.staged &= low_bits(tasks.count);
+            }
+        }
         const u32 count = tasks.count;
-        if (tasks.late) fence(team);
         u32 behind = 0; // come behind a task that was mailed before
         u32 within = 0; // come behind one of this parcel
         if (m_.n.chaining != 0 && tasks.staged != 0) choose_behind(team, tasks, behind, within);
@@ -757,6 +772,7 @@ private:
     bool poisoned_ = false; ///< poison_.any(), for this step
     bool settled_ = false;  ///< the batch in hand has outcomes
     bool fresh_ = true;   ///< no step yet since the launch
+    bool postponed_ = false; ///< the staged task at the head of the ready queue was linked after the last fence
     u32 covered_ = 0;     ///< tasks linked when the last fence was made, wrapping; see ready_entry
     u32 mails_ = 0;       ///< mails not yet answered
     typename P::template lane_array<u32, Groups> seen_; ///< of this lane's workers, as in control_state: a poll looks at nothing else

@@ -126,6 +126,52 @@ TEST_CASE("a chain is staged ahead: each task is mailed while the first one runs
     t.check_empty();
 }
 
+TEST_CASE("a task linked with others does not wait for those that the last of its predecessors waits for", "[device][staging]")
+{
+    scheduler_test t({.window = 32, .workers = 8});
+    t.start();
+    const auto waits = [&](u32 slot) { return t.engine.s.pending[slot] & 0xffff; };
+    t.put(0);
+    t.put_behind(1, {0});
+    t.put_behind(2, {0, 1});
+    t.put_behind(3, {1, 2});
+    t.put_behind(4, {0, 1, 2, 3}); // the list of 3 does not tell of 0
+    t.linker->step(t.engine.team);
+    CHECK(waits(1) == 1);
+    CHECK(waits(2) == 1);
+    CHECK(waits(3) == 1);
+    CHECK(waits(4) == 2);
+    CHECK(t.engine.s.loads[0].successors() == 2);
+    CHECK(t.engine.s.loads[1].successors() == 1);
+    CHECK(t.engine.s.waits_for[2].slots[0] == 1);
+}
+
+TEST_CASE("a list of predecessors that was too short for them tells nothing of whom its task waits for", "[device][staging]")
+{
+    constexpr u32 x = 20, wide = 21, many = device::waits_max + 1;
+    staging_test t(16);
+    t.put(x);
+    t.put_behind(wide, {x}); // leaves x in the slot's list
+    t.settle();
+    t.answer(0, t.take(0, x, 0));
+    t.answer(1, t.take(1, wide, 1));
+    t.settle();
+    REQUIRE(t.take_retired() == 2);
+
+    std::vector<u32> all;
+    t.put(x); // another task
+    for (u32 slot = 0; slot < many; ++slot) {
+        t.put(slot);
+        all.push_back(slot);
+    }
+    t.put_behind(wide, all);
+    t.linker->step(t.engine.team);
+    t.put_behind(22, {x, wide}); // with three more, so that all are linked together
+    for (u32 slot = 23; slot < 26; ++slot) t.put_behind(slot, {x});
+    while (t.linker->step(t.engine.team)) {}
+    CHECK((t.engine.s.pending[22] & 0xffff) == 2);
+}
+
 TEST_CASE("nothing is staged when staging is off", "[device][staging]")
 {
     scheduler_test t({.window = 32, .workers = 8});
