@@ -355,6 +355,16 @@ private:
         }
     }
 
+    /// How many a row names.
+    template <class Row>
+    SLIPSTREAM_BOTH u32 row_bits(const Row* row) const
+    {
+        u32 bits = 0;
+        SLIPSTREAM_ONE_COPY
+        for (u32 g = 0; g < m_.n.groups(); ++g) bits += popcount(P::get(row[g]));
+        return bits;
+    }
+
     /// Each task of `rows` is entered with its predecessors, a lane a task; waits.at(0, k) becomes their number. Not with those whom the one that was linked last
     /// waits for by itself, as its list tells: it is complete after them, and what they wrote is seen by whoever sees that it is.
     template <class SlotOf, class RowOf>
@@ -364,14 +374,17 @@ private:
         team.each32([&](u32 k) {
             if (!(rows >> k & 1)) return;
             const u32 slot = slot_of(k);
+            latest.at(0, k) = slot;
+            waits.at(0, k) = row_bits(row_of(k)); // at most
+            s_.waits_for[slot].number = static_cast<u16>(waits_max + 1);
+            if (waits.at(0, k) > waits_max) return; // a second pass over many would cost more than it saves
             u32 count = 0, last = 0, last_number = 0;
             each_predecessor(slot, row_of(k), [&](u32 p, u32 number) {
                 if (count == 0 || is_later(number, last_number)) {
                     last = p;
                     last_number = number;
                 }
-                if (count < waits_max) s_.arriving_after[k * waits_max + count] = static_cast<u16>(p);
-                ++count;
+                s_.arriving_after[k * waits_max + count++] = static_cast<u16>(p);
             });
             waits.at(0, k) = count;
             latest.at(0, k) = last;
@@ -389,7 +402,13 @@ private:
         team.each32([&](u32 k) {
             const u32 all = rows >> k & 1 ? waits.at(0, k) : 0;
             if (all == 0) return;
-            const u32 slot = slot_of(k), last_number = number_of(latest.at(0, k));
+            const u32 slot = slot_of(k);
+            if (all > waits_max) {
+                waits.at(0, k) = enter_many(team, slot, row_of(k));
+                s_.waits_for[slot].number = static_cast<u16>(waits.at(0, k));
+                return;
+            }
+            const u32 last_number = number_of(latest.at(0, k));
             // A slot in that list may have come again since: for a task that was linked later. One that has no room for all may hold none of them.
             predecessor_list implied = of_latest.at(0, k);
             if (!implied.complete()) implied.number = 0;
@@ -399,8 +418,7 @@ private:
                 for (u32 i = 0; i < waits_near_max; ++i) listed |= (i < implied.number) & (implied.slots[i] == p);
                 return listed & is_later(last_number, number_of(p));
             };
-            if (all <= waits_max) waits.at(0, k) = enter(team, k, slot, all, some_many, is_implied);
-            else waits.at(0, k) = enter_many(team, slot, row_of(k), is_implied);
+            waits.at(0, k) = enter(team, k, slot, all, some_many, is_implied);
             s_.waits_for[slot].number = static_cast<u16>(waits.at(0, k));
         });
     }
@@ -431,13 +449,12 @@ private:
             }
         return popcount(enters);
     }
-    /// The same for any number.
-    template <class Row, class IsImplied>
-    SLIPSTREAM_BOTH u32 enter_many(team_type& team, u32 slot, const Row* row, IsImplied is_implied) const
+    /// By a lane: enters a task with all of its predecessors, any number.
+    template <class Row>
+    SLIPSTREAM_BOTH u32 enter_many(team_type& team, u32 slot, const Row* row) const
     {
         u32 count = 0;
         each_predecessor(slot, row, [&](u32 p, u32) {
-            if (is_implied(p)) return;
             list_successor(team, p, slot);
             team.set_bits(s_.successors_near[p * m_.n.groups() + slot / 32], 1u << slot % 32);
             if (count < waits_max) s_.set_predecessor(slot, count, p);

@@ -26,15 +26,15 @@
 //   access table (admission: in the free queue) -> free
 // EDGES   see device/edge.hpp; each operation names its own.
 //
-// Fast-memory budget, by host/fast_memory.cpp (4 rings, 131 workers, 5 task types): G = W/32 groups; successors 4 W G and 24 W, pool
+// Fast-memory budget, by host/fast_memory.cpp (4 rings, 131 workers, 5 task types): G = W/32 groups; successors 4 W G and 16 W, pool
 // books 12 a block of four accesses, what staged tasks wait for 62 W (and 108 W in device memory), the last mails of each worker 5 K, access index 128 W (at most 32 K; half, quarter or none of it where the rest needs the
 // room), admission's batch 11 K and its rows of predecessors 8 W, ring slots in hand 4.6 K, bus counts 88, the rest about 86 W.
 // Accesses: 72 a block, with where the index has them; the others lie in device memory (sizes::pool_near_blocks). What the control block takes of the
 // 256 K of its SM, every worker lacks as L1: beyond 158 K (164 K with what is static) one and a half blocks a window slot, as far as the 222 K that there are go.
 //   W                 32      64      256     512     1024
-//   near, bytes       147 K   157 K   159 K   221 K   221 K and its successors in device memory (152 K), an eighth of the index
+//   near, bytes       147 K   157 K   157 K   221 K   221 K and its successors in device memory (144 K), an eighth of the index
 //   pool blocks       1336    1368    1560    1816    2328
-//   of these near     all     1336    376     216     none
+//   of these near     all     1344    384     272     none
 #pragma once
 #include "device/queue.hpp"
 #include <slipstream/abi/access_entry.hpp>
@@ -45,7 +45,7 @@ namespace slipstream::device {
 inline constexpr u32 window_slots_min = 16;
 inline constexpr u32 window_slots_max = 4096;
 inline constexpr u32 successors_near_max = 512; ///< window slots
-inline constexpr u32 successors_listed = 12;    ///< of a task, one by one; beyond them its row is looked through
+inline constexpr u32 successors_listed = 8;     ///< of a task, one by one; beyond them its row is looked through
 inline constexpr u32 pool_block_entries = 4;    ///< accesses: most tasks need one block
 inline constexpr u32 pool_word_blocks = 32 / pool_block_entries; ///< blocks that share a word of live bits
 inline constexpr u32 index_buckets_max = 512;

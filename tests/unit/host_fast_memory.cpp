@@ -37,7 +37,7 @@ TEST_CASE("the table of the fast-memory budget says what is chosen", "[host]")
     struct row {
         u32 window, kib, blocks, near_blocks, index_buckets;
     };
-    for (const row& r : {row{32, 147, 1336, 1336, 64}, row{64, 157, 1368, 1336, 128}, row{256, 159, 1560, 376, 512}, row{512, 221, 1816, 216, 512},
+    for (const row& r : {row{32, 147, 1336, 1336, 64}, row{64, 157, 1368, 1344, 128}, row{256, 157, 1560, 384, 512}, row{512, 221, 1816, 272, 512},
                          row{1024, 221, 2328, 0, 64}}) {
         CAPTURE(r.window);
         device::sizes n = engine_of(r.window, 4, 5);
@@ -46,6 +46,15 @@ TEST_CASE("the table of the fast-memory budget says what is chosen", "[host]")
         CHECK(n.pool_blocks == r.blocks);
         CHECK(n.pool_near_blocks == r.near_blocks);
         CHECK(n.index_buckets == r.index_buckets);
+    }
+}
+
+TEST_CASE("a window of 256 has room with two workers on an SM, whose control block has half of an SM's memory", "[host]")
+{
+    for (u32 types : {1u, 8u, 12u}) {
+        device::sizes n = engine_of(256, 4, types);
+        n.workers = 2 * 132 - 1;
+        CHECK(host::share_fast_memory(n, 107'520).near_bytes <= 107'520);
     }
 }
 
