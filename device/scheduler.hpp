@@ -343,7 +343,6 @@ private:
     }
 
     SLIPSTREAM_BOTH bool is_brief(u32 slot) const { return (s_.brief[slot / 32] >> slot % 32 & 1) != 0; }
-    SLIPSTREAM_BOTH u32 ready_slot(u32 ahead) const { return ready_.peek(ahead).slot(); }
 
     /// Mails blocks of ready tasks, oldest first, while there are workers for them.
     SLIPSTREAM_BOTH void dispatch(team_type& team)
