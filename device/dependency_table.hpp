@@ -9,7 +9,7 @@
 //   (waits_max tasks at most). Its workers then wait for the finished counts of those. The scheduler mails in the order in which
 //   tasks are handed over, so whatever a mail waits for was mailed before it.
 //   A task of more blocks than workers draws tickets and cannot be waited for in this way, nor can one in a tainted slot.
-// OWNERS  the linker role alone, but for `brief`, `joins` and what they wait for (control_state::awaited_by), which the scheduler reads of tasks that were handed over.
+// OWNERS  the linker role alone, but for `brief`, `joins`, `joins_both` and what they wait for (control_state::awaited_by), which the scheduler reads of tasks that were handed over.
 // COST    every operation takes up to 32 tasks, a lane each, and costs much the same for one as for 32. Link: a word of the row for each
 //         32 slots, and for each predecessor one bit set and an entry of its list. Complete: a count down for each successor: those of a list by four lanes a
 //         task, eight tasks at a time, without a look at a row; of a task with more than a list holds by all lanes, a word of its row at a time.
@@ -61,9 +61,9 @@ public:
             waits.at(0, k) = 0;
             return k < count && has_row(k);
         });
-        // A few tasks are entered sooner one after another, by all lanes together. And always where the rows of successors lie in device
-        // memory: they are changed without atomics, which would pass by the L1 that plain loads read.
-        if (popcount(rows) <= few || !m_.n.successors_near()) {
+        // One after another, by all lanes together, where the rows of successors lie in device memory: they are changed without atomics, which would pass by the
+        // L1 that plain loads read.
+        if (!m_.n.successors_near()) {
             SLIPSTREAM_ONE_COPY
             for (; rows != 0; rows &= rows - 1) {
                 const u32 task = lowest_bit(rows);
@@ -299,8 +299,13 @@ private:
     /// By a lane: may the answer to the last one that the task waits for come with the task's own?
     SLIPSTREAM_BOTH void note_joins(team_type& team, u32 slot, u32 last)
     {
-        if (is_brief(slot) && s_.loads[last].successors() == 1) team.set_bits(s_.joins[slot / 32], 1u << slot % 32);
-        else team.clear_bits(s_.joins[slot / 32], 1u << slot % 32);
+        const u32 successors = is_brief(slot) ? s_.loads[last].successors() : 0;
+        const auto note = [&](u32* bits, bool is) {
+            if (is) team.set_bits(bits[slot / 32], 1u << slot % 32);
+            else team.clear_bits(bits[slot / 32], 1u << slot % 32);
+        };
+        note(s_.joins, successors == 1);
+        note(s_.joins_both, successors == 2);
     }
 
     /// Tasks are numbered as they are linked, modulo 2^16.
@@ -650,7 +655,6 @@ private:
 
     static constexpr u32 lasting = 1u << 16; ///< in a count of tasks: one that does not promise to be brief
     static constexpr u32 pending_mask = 0xffff; ///< of `pending`; the upper half holds the link number
-    static constexpr u32 few = 3;        ///< tasks that are not worth a lane each
     static_assert(successors_near_max <= 32 * 32);
     static constexpr u32 lanes_a_task = 4; ///< that wake its successors
     static constexpr u32 tasks_a_step = 32 / lanes_a_task;

@@ -1,9 +1,9 @@
 // The ingest role: takes messages from the pinned rings and decodes them straight into window slots.
 //
 // Chunks are polled and fetched by team-wide loads: one PCIe round trip, no head index, no doorbell. While nothing comes, the next
-// two slots of every ring are looked at. The ring that brings something is read ahead: a look is on its way while the messages of
-// the one before are decoded, each twice as long as the last one up to 32 slots, until one comes back short. What a look brought is
-// kept until it is taken, so that a full window fetches nothing twice.
+// two slots of every ring are looked at. The ring that brings something is read ahead: a look whenever the slots of the one before are used up, each twice as
+// long as the last one up to 128 slots, until one comes back short. What a look brought is kept until it is taken, so that a full window fetches nothing twice.
+// A look is waited for: sent off beforehand, it was at ptxas's mercy (device/measured.md), and of 128 slots a bus round trip costs each 10 ns.
 //
 // Plain messages (every entry in one chunk, no longer than message_plain_slots: most are) get their places together, and a lane
 // each where they take a ring slot each, or up to four and there are many; longer ones get a lane a chunk. Any other is decoded as it arrives, what is at hand
@@ -13,8 +13,8 @@
 // Accesses stay as they came, for admission to resolve, an access a lane of its helpers (entry_resolver.hpp): those of tasks that it sees are not looked at here.
 //
 // COST    in cycles of a batch of 31 one-slot messages with four handles (H200, a build with clock reads in these places): places for all of them 1200,
-//         describing them 650, scalars and accesses as they came 3600 (9300 when it resolved the handles itself), a look and poll 2600,
-//         whatever slots came back 1700, the fence 250. No loop over messages where all take one ring slot. On the bus: a slot once, and what looks find empty: 128 B a ring while idle; of the busy ring no more
+//         describing them 650, scalars and accesses as they came 3600 (9300 when it resolved the handles itself), whatever slots came back 1700,
+//         the fence 250; a look as long as the round trip. No loop over messages where all take one ring slot. On the bus: a slot once, and what looks find empty: 128 B a ring while idle; of the busy ring no more
 //         than twice what came last.
 // KEPT    s.kept is staged_slots + ahead_slots_max ring slots long. A look is staged behind the first staged_slots; what was left
 //         of the looks before, fewer slots than a message may have, moves right before it: a message lies in one piece.
@@ -38,7 +38,7 @@
 
 namespace slipstream::device {
 
-/// `AheadSlots` ring slots at most are on their way ahead of need, 8 of them in 4 registers of a lane.
+/// A look ahead is `AheadSlots` ring slots long at most, 8 of them in 4 registers of a lane.
 template <class P, u32 AheadSlots = ahead_slots_max>
 class ingest {
 public:
@@ -262,7 +262,6 @@ private:
     {
         ahead_ring_ = r;
         ahead_reach_ = 2 * reach_ < AheadSlots ? 2 * reach_ : AheadSlots;
-        ahead_slots_ = 0;
         kept_cut_ = cut_;
         kept_at_ = kept_end_ = static_cast<u32>(end);
         move_kept(team, words, left);
@@ -290,50 +289,41 @@ private:
         return s_.kept + (staged_words + 16 * static_cast<std::int32_t>(static_cast<u32>(position) - kept_at_));
     }
 
-    /// Sends the loads of the busy ring's next slots off, `room` at most; they arrive while the messages in hand are decoded.
-    SLIPSTREAM_BOTH void look_ahead(team_type& team, u64 end, u32 room)
-    {
-        ahead_slots_ = ahead_reach_ < room ? ahead_reach_ : room;
-        const u32 limit = ahead_slots_ * abi::slot_chunks;
-        count_look(team, limit);
-        SLIPSTREAM_UNROLL
-        for (u32 n = 0; n < ahead_loads; ++n)
-            team.each32([&](u32 k) {
-                ahead_.at(n, k) = {};
-                if (32 * n + k < limit) ahead_.at(n, k) = load_chunk(ahead_ring_, end, 32 * n + k);
-            });
-    }
-
-    /// How many slots of the ring that is read ahead are at hand from its head on. When they are used up, or end within a message,
-    /// what the look on its way brought is put behind them, and the next one sent off if that one came back full. When it brought
-    /// nothing, the ring is one of all again.
+    /// How many slots of the ring that is read ahead are at hand from its head on. When they are used up, or end within a message, the next ones are looked at
+    /// and kept behind them: twice as many as the last time if those came back full. When it brings nothing, the ring is one of all again.
     SLIPSTREAM_BOTH u32 kept_slots(team_type& team)
     {
         const u64 position = s_.progress[ahead_ring_].position;
         const u32 left = kept_end_ - static_cast<u32>(position);
-        const u64 end = position + left;
         if (s_.progress[ahead_ring_].stage == stage_gate || (left != 0 && !kept_cut_)) return left;
-        if (ahead_slots_ == 0) look_ahead(team, end, m_.n.ring_slots - left);
+        const u64 end = position + left;
+        const u32 room = m_.n.ring_slots - left;
+        const u32 slots = ahead_reach_ < room ? ahead_reach_ : room;
+        const u32 limit = slots * abi::slot_chunks;
+        count_look(team, limit);
+        typename P::template lane_array<abi::chunk, ahead_loads> chunks; // all loads in flight together
+        SLIPSTREAM_UNROLL
+        for (u32 n = 0; n < ahead_loads; ++n)
+            team.each32([&](u32 k) {
+                chunks.at(n, k) = {};
+                if (32 * n + k < limit) chunks.at(n, k) = load_chunk(ahead_ring_, end, 32 * n + k);
+            });
         move_kept(team, kept_words(position), left);
-        const u32 limit = ahead_slots_ * abi::slot_chunks;
         u32 bad = limit;
         SLIPSTREAM_UNROLL
         for (u32 n = 0; n < ahead_loads; ++n)
             team.each32([&](u32 k) {
                 const u32 c = 32 * n + k;
-                if (c < limit && c < bad) stage(ahead_.at(n, k), end, c, s_.kept + staged_words, bad);
+                if (c < bad) stage(chunks.at(n, k), end, c, s_.kept + staged_words, bad);
             });
         const u32 whole = team.reduce_min(bad) / abi::slot_chunks;
         team.sync();
         kept_at_ = kept_end_;
         kept_end_ += whole;
         kept_cut_ = false;
-        const bool full = whole == ahead_slots_;
-        const u32 reach = full ? 2 * ahead_slots_ : whole;
+        const u32 reach = whole == slots ? 2 * slots : whole;
         ahead_reach_ = reach < glance_slots ? glance_slots : reach < AheadSlots ? reach : AheadSlots;
-        ahead_slots_ = 0;
         if (whole == 0) ahead_ring_ = no_ring;
-        else if (full) look_ahead(team, end + whole, m_.n.ring_slots - left - whole);
         return left + whole;
     }
 
@@ -1017,9 +1007,7 @@ private:
     u32 turn_ = 0; ///< the ring that is polled first
     // The ring that is read ahead.
     u32 ahead_ring_ = no_ring;
-    u32 ahead_reach_ = 0; ///< slots the next look asks for
-    u32 ahead_slots_ = 0; ///< asked for by the look on its way, which begins behind the last one kept; 0: none is
-    typename P::template lane_array<abi::chunk, ahead_loads> ahead_; ///< what it brings
+    u32 ahead_reach_ = 0; ///< slots that the next look asks for
     u32 kept_end_ = 0; ///< position behind the last slot kept; wraps, as the next one
     u32 kept_at_ = 0;  ///< position of the slot at kept + staged_words
 };

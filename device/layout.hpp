@@ -56,7 +56,8 @@ inline constexpr u32 cuda_workers_per_sm_step = 160; ///< the kernel for n worke
 inline constexpr u32 staged_slots = abi::message_plain_slots; ///< of each ring fetched at a time, at most: one chunk a lane of a warp
 inline constexpr u32 staged_rings = 4; ///< rings fetched in one go
 inline constexpr u32 glance_slots = 2; ///< of each ring, while none is known to hold more
-inline constexpr u32 ahead_slots_max = 32; ///< of the busy ring: what a bus round trip must bring for 25 M tasks/s
+inline constexpr u32 ahead_slots_max = 128; ///< of the busy ring: what makes a bus round trip, which is waited for, cheap
+inline constexpr u32 ahead_slots_of_two = 32; ///< likewise, by the kernel with two workers an SM, which has fewer registers
 inline constexpr u32 batch_messages = 32; ///< plain messages given places together
 inline constexpr u32 waits_near_max = 3;  ///< of them in fast memory
 inline constexpr u32 waits_max = 9;       ///< tasks that a staged one may wait for: a fan-in of eight, and who wrote before it
@@ -505,8 +506,8 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
 //   ingest fills while a slot is filling; the roles behind it read once it is decoded   pool_next .. first_block
 //   admission alone  live, index, book, exposed, orders, batch; it fills a row of predecessors before it hands the task on
 //   notifier alone   notices, flips, low_water
-//   linker alone     arriving .. targets, but for brief and joins
-//   linker fills before a task is handed over; the scheduler reads   brief, joins, waits_near, waits_far
+//   linker alone     arriving .. targets, but for brief, joins and joins_both
+//   linker fills before a task is handed over; the scheduler reads   brief, joins, joins_both, waits_near, waits_far
 //   scheduler alone  dealt and all that follow (ingest sets dealt and outstanding while a slot is filling), but for bus (ingest and
 //                    notifier) and counters (each has its role)
 #define SLIPSTREAM_CONTROL_FIELDS(X)                                                                                    \
@@ -600,6 +601,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(tainted, u32, near, s.groups())    /* a bit a slot: its finished_count has failures */                            \
     X(brief, u32, near, s.groups())      /* a bit a slot: its type promises it */                                       \
     X(joins, u32, near, s.groups())      /* a bit a slot: brief, and handed over staged when nobody else waited for the last of those that it waits for */ \
+    X(joins_both, u32, near, s.groups()) /* likewise, when one other did */                                             \
     X(waits_for, predecessor_list, near, s.window) /* of the task that was linked last */                               \
     X(waits_for_more, u16, far, s.window * (waits_max - waits_near_max)) /* the slots that it has no room for */        \
     X(order_at, u32, near, s.window)     /* its place in link_order, or one that never comes */                         \

@@ -15,8 +15,8 @@
 //   staged (a task that waits for running ones): mailed like any other, with the list of what it waits for; of several brief blocks up to six a worker. No deadlock: whatever a
 //     mail waits for was mailed before it, and each worker takes its mails in order.
 //   chained (staged, of one block): behind the task that it waits for, if that is the last mail of its worker, has one block and the
-//     mailbox has room; not if it waits for one on another worker, too, or for more than three. The worker needs no word of anybody for it. Of several that wait for the same task one comes behind it; of
-//     several that a task waits for, that is the one that was linked last. Whole chains go out together: hand_out_ones().
+//     mailbox has room; not if it waits for one on another worker, too, or for more than three. The worker needs no word of anybody for it. Of several that wait for the same task one comes behind it, of
+//     brief ones two, one behind the other; of several that a task waits for, that is the one that was linked last. Whole chains go out together: hand_out_ones().
 //   more blocks than workers: idle workers are invited with a ticket mail and draw block numbers from the record's counter.
 //     An invited worker answers once, when the counter is used up (or a park stops it), and says which; once one has seen it
 //     used up nobody else is invited. No completion per block, no task behind a busy worker.
@@ -474,7 +474,8 @@ private:
         const u32 count = tasks.count;
         u32 behind = 0; // come behind a task that was mailed before
         u32 within = 0; // come behind one of this parcel
-        if (m_.n.chaining != 0 && tasks.staged != 0) choose_behind(team, tasks, behind, within);
+        u32 seconds = 0; // of these, come behind another one that waits for the same task
+        if (m_.n.chaining != 0 && tasks.staged != 0) choose_behind(team, tasks, behind, within, seconds);
 
         // Each task comes to the worker of its root: the first of those of the parcel that follow each other.
         const u32 roots = low_bits(count) & ~(behind | within);
@@ -520,7 +521,9 @@ private:
                 const u32 slot = tasks.slot(k), w = workers.at(0, k), tag = tag_of(numbers.at(0, k));
                 const task_head head = tasks.heads.at(0, k);
                 const u32 others = send_others(w, slot, tasks.waits(k), tag);
-                const u32 joins = (s_.joins[slot / 32] >> slot % 32 & 1) * mail::joins_bit;
+                // Does nobody elsewhere wait for the one before it? Behind the first of two: whoever waits for that one waits for the second, too, most often.
+                const u32 only = s_.joins[slot / 32] >> slot % 32, both = s_.joins_both[slot / 32] >> slot % 32 & seconds >> 1 >> k, second = seconds >> k;
+                const u32 joins = ((only | both | second) & 1) * mail::joins_bit;
                 send(w, {head.slot_and_type | mail::follows_bit, brief_bit(k) | joins | others << 28, head.identity, tag});
             });
         const u32 alone = low_bits(mailed) & roots;
@@ -539,8 +542,9 @@ private:
         return mailed;
     }
 
-    /// Which of the tasks come behind the one that they wait for and that was linked last?
-    SLIPSTREAM_BOTH void choose_behind(team_type& team, ones& tasks, u32& behind, u32& within)
+    /// Which of the tasks come behind the one that they wait for and that was linked last: one mailed before (`behind`), or one of this parcel (`within`)? Of two brief
+    /// ones that wait for the same one both do, one behind the other: the second (`seconds`, of those within) begins sooner so than on another worker.
+    SLIPSTREAM_BOTH void choose_behind(team_type& team, ones& tasks, u32& behind, u32& within, u32& seconds)
     {
         const u32 count = tasks.count;
         team.each32([&](u32 k) { if (k < count) s_.runs_on[tasks.slot(k)] = static_cast<u16>(runs_in_parcel | k); });
@@ -563,39 +567,54 @@ private:
                 others_run_on.at(i - 1, k) = i < waits ? s_.runs_on[other] : where;
             }
             if (where == 0) return false;
-            s_.parcel_links[k] = p;
+            s_.parcel_workers[k] = where;
             // Else the one that it waits for is complete and its slot has come again, for a task behind this one. Before it none was mailed from there.
             if (where & runs_in_parcel) return (where & link_root) < k;
-            const u32 w = where - 1;
-            return slot_of_mail(w, s_.sent[w]) == p && s_.sent[w] - s_.seen[w] < P::mailbox_depth;
+            return has_place_behind(where - 1, p, slot);
         });
         if (able == 0) return;
         // Not those that wait for others elsewhere, too: their worker would begin to wait only when it has answered, and another one waits at once. Of a parcel's
-        // chain it is not known where it goes: the task before the last one is looked for (of two buffers used in turns).
+        // chain it is not known where it goes: what the task before comes behind is looked at, and who does so before it.
         able = team.mask32([&](u32 k) {
             if (!(able >> k & 1)) return false;
             const u32 where = runs_on.at(0, k);
             const bool in_parcel = (where & runs_in_parcel) != 0;
-            const u32 root = in_parcel ? where & link_root : k;
-            const u32 before_root = s_.parcel_links[root]; // of an able one
+            const u32 last = in_parcel ? where & link_root : k;
+            const u32 before_last = s_.parcel_workers[last]; // of an able one
+            const bool second = (able << 1 >> last & 1) != 0 && s_.parcel_workers[last - (last != 0)] == before_last;
             bool alone = true;
             SLIPSTREAM_UNROLL
             for (u32 i = 0; i < waits_near_max - 1; ++i) {
-                const u32 other = others.at(i, k);
-                const bool near_it = in_parcel ? (able >> root & 1) != 0 && before_root == other : others_run_on.at(i, k) == where;
-                alone &= (other == no_slot) | near_it;
+                const u32 at = others_run_on.at(i, k);
+                const bool near_it = in_parcel ? (able >> last & 1) != 0 && ((at == before_last) | (second & (at + 1 == where))) : at == where;
+                alone &= (others.at(i, k) == no_slot) | near_it;
             }
             return alone;
         });
         if (able == 0) return;
         // One for each: the first.
         typename P::template lane_array<u32, 1> first;
-        team.match32(able, [&](u32 k) { return before.at(0, k); }, first);
-        const u32 chosen = team.mask32([&](u32 k) { return (able >> k & 1) && first.at(0, k) == k; });
+        team.match32(able, [&](u32 k) { return runs_on.at(0, k); }, first);
+        u32 chosen = team.mask32([&](u32 k) { return (able >> k & 1) && first.at(0, k) == k; });
+        u32 second = able & ~chosen & chosen << 1; // perhaps the next one, too
+        if (second != 0) {
+            const u32 brief = team.mask32([&](u32 k) { return k < count && is_brief(tasks.slot(k)); });
+            second = team.mask32([&](u32 k) {
+                if (!((second & brief & brief << 1) >> k & 1) || first.at(0, k) + 1 != k) return false;
+                const u32 where = runs_on.at(0, k);
+                return (where & runs_in_parcel) != 0 || slot_of_mail(where - 1, s_.sent[where - 1]) == before.at(0, k);
+            });
+            // Nobody else comes behind who has such a one behind him.
+            const auto has_second = [&](u32 where) { return (where & runs_in_parcel) != 0 && (second >> 1 >> (where & link_root) & 1) != 0; };
+            if (second != 0) chosen = team.mask32([&](u32 k) { return (chosen >> k & 1) != 0 && !has_second(runs_on.at(0, k)); });
+            second &= chosen << 1;
+        }
         within = team.mask32([&](u32 k) { return (chosen >> k & 1) && (runs_on.at(0, k) & runs_in_parcel) != 0; });
         behind = chosen & ~within;
+        within |= second;
+        seconds = second;
         team.each32([&](u32 k) {
-            if (k < count) s_.parcel_links[k] = within >> k & 1 ? (runs_on.at(0, k) & link_root) | link_step : k;
+            if (k < count) s_.parcel_links[k] = (within >> k & 1 ? (second >> k & 1 ? k - 1 : runs_on.at(0, k) & link_root) | link_step : k);
             if (!(behind >> k & 1)) return;
             const u32 w = runs_on.at(0, k) - 1;
             s_.parcel_workers[k] = w;
@@ -618,6 +637,17 @@ private:
                 return true;
             });
         }
+    }
+
+    /// Is the last mail of worker w of the task p, or of a brief one that waits for p, and was mailed right behind it, where the one in `slot` is brief, too? And is there room?
+    SLIPSTREAM_BOTH bool has_place_behind(u32 w, u32 p, u32 slot) const
+    {
+        const u32 sent = s_.sent[w], due = sent - s_.seen[w];
+        if (due >= P::mailbox_depth) return false;
+        const u32 last = slot_of_mail(w, sent);
+        if (last == p) return true;
+        // Not answered: what is known of the slot is of that task.
+        return due != 0 && slot_of_mail(w, sent - 1) == p && P::get(s_.waits_near[last * waits_near_max]).slot == p && is_brief(last) && is_brief(slot);
     }
 
     /// Notes a worker in parcel_workers[place_of(i)] for each i < count, 32 at most, as far as there are workers with fewer than `depth` mails due: those with

@@ -12,7 +12,7 @@
 // Mails are read all together, with their records: a mailbox of them costs one poll and one more RT.
 // A staged mail, moreover: a read of what it waits for, behind the mail (1 RT, all chunks together), polls of those finished counts, all of one
 // poll in flight together (of a single one, a lone worker: acquire loads), and one acquire fence.
-// One that follows and waits for nobody elsewhere: nothing of that. Where it is all that waits for the mail before it, and both are brief, they are answered by one
+// One that follows and waits for nobody elsewhere: nothing of that. Where both are brief and nobody elsewhere was known to wait for the mail before it, they are answered by one
 // fence, nine at most: what is left of a hop is the recorder's store and an addition.
 //
 // OWNERS  worker w alone writes done[w] (once it has left for a park, the scheduler) recorder[w], picks[w] and the counts behind mailbox[w], which it alone reads.

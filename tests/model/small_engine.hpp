@@ -527,4 +527,10 @@ struct without_host : model_platform<Lanes, Teams> {
     static constexpr u32 look_around = 1u << 30;
 };
 
+/// The same with mailboxes of four places: a task, two that wait for it, and one that waits for both.
+template <u32 Lanes = 1>
+struct deep_mailboxes : without_host<Lanes> {
+    static constexpr u32 mailbox_depth = 4;
+};
+
 } // namespace slipstream::model

@@ -16,6 +16,8 @@ constexpr auto RW = access_mode::read_write;
 
 using P1 = without_host<1>;
 using P4 = without_host<4>;
+using deep1 = deep_mailboxes<1>;
+using deep4 = deep_mailboxes<4>;
 
 constexpr u32 all_roles = ingest_role | admission_role | linker_role | scheduler_role | notifier_role;
 const engine_size plain{.ring_slots = 32, .window_used = 8, .pool_blocks = 16, .staging = true};
@@ -392,6 +394,38 @@ TEST_CASE("a task may come behind the one that it waits for, on the same worker,
         CHECK_FALSE(run(*program, walks("chained, linker beside"), chained(plain), linker_beside).failure);
         CHECK_FALSE(run<P4>(*program, walks("chained, 4 lanes", 1500), chained(plain), beside_of_four).failure);
     }
+}
+
+TEST_CASE("two that wait for one come behind it, one behind the other, and answers come together, in every schedule", "[model][staging][chaining]")
+{
+    const std::vector<test_task> fork = {{{{0, W}}}, {{{0, R}, {1, W}}}, {{{0, R}, {2, W}}}};
+    for (const engine_size& size : {chained(plain), chained(lone), chained(plain, false)}) {
+        const report r = run<deep1>(fork, {.name = "chained fork, deep mailboxes", .seconds_max = 20}, size);
+        CHECK(r.exhausted);
+        CHECK_FALSE(r.failure);
+        CHECK((seen.chained_least == 2 && seen.chained_most == 2));
+        CHECK((seen.late_most >= 2) == size.answers_late);
+    }
+    // Who waits for the first of the two alone runs elsewhere, and waits for an answer that comes with the second's.
+    const std::vector<test_task> diamonds = {{{{0, W}}}, {{{0, R}, {1, W}}}, {{{0, R}, {2, W}}}, {{{1, R}, {2, R}, {0, W}}}, {{{0, R}, {1, W}}}, {{{0, R}, {2, W}}}};
+    const std::vector<test_task> one_elsewhere = {{{{0, W}}}, {{{0, R}, {1, W}}}, {{{0, R}, {2, W}}}, {{{1, R}, {3, W}}}};
+    const report elsewhere = run<deep1>(one_elsewhere, {.name = "chained fork, one waits elsewhere", .seconds_max = 20}, chained(plain));
+    CHECK(elsewhere.exhausted);
+    CHECK_FALSE(elsewhere.failure);
+    for (const auto* program : {&diamonds, &one_elsewhere})
+        for (const engine_size& size : {chained(plain), chained(lone)}) {
+            CHECK_FALSE(run<deep1>(*program, walks("chained diamonds"), size).failure);
+            CHECK((seen.chained_most >= 2 && seen.late_most >= 2));
+            CHECK_FALSE(run<deep1>(*program, walks("chained diamonds, linker beside"), size, linker_beside).failure);
+            CHECK_FALSE(run<deep4>(*program, walks("chained diamonds, 4 lanes", 1500), size, beside_of_four).failure);
+        }
+    std::vector<test_task> failing = {{{{0, W}}},
+                                      {.accesses = {{0, R}, {1, W}}, .fails = true},
+                                      {{{0, R}, {2, W}}},
+                                      {.accesses = {{1, R}, {2, R}, {0, W}}, .cancelled = true}};
+    CHECK_FALSE(run<deep1>(failing, walks("chained diamond, the first of the two fails"), chained(plain)).failure);
+    CHECK(seen.skipped_most >= 1);
+    CHECK_FALSE(run<deep4>(failing, walks("chained diamond, the first of the two fails, 4 lanes", 1500), chained(plain), beside_of_four).failure);
 }
 
 TEST_CASE("a chained task behind one that fails is skipped, and so are those behind it", "[model][staging][chaining][failure]")

@@ -916,6 +916,7 @@ TEST_CASE("a chain goes to one worker as far as its mailbox has room, and on to 
 TEST_CASE("of several that wait for a task one comes behind it, and none that waits for another worker's, too", "[device][staging][chaining]")
 {
     staging_test t(8, 32, true);
+    t.type = 1; // no promise to be brief
     t.put(0);
     t.put(1);
     t.settle(); // workers 0 and 1
@@ -933,6 +934,128 @@ TEST_CASE("of several that wait for a task one comes behind it, and none that wa
     t.answer(4, both);
     t.settle();
     CHECK(t.take_retired() == 6);
+    t.check_empty();
+}
+
+TEST_CASE("two brief tasks that wait for one come behind it, one behind the other, and whoever waits for both behind them", "[device][staging][chaining]")
+{
+    const bool one_by_one = GENERATE(false, true); // or of one parcel
+    const u32 rounds = 4;
+    INFO("one by one: " << one_by_one);
+    staging_test t(32, 32, true);
+    const auto look = [&] { if (one_by_one) t.settle(); };
+    t.put(0);
+    t.settle();
+    u32 slot = 0;
+    for (u32 round = 0; round < rounds; ++round) {
+        if (round != 0) {
+            t.put_behind(slot, {slot - 1});
+            look();
+        }
+        t.put_behind(slot + 1, {slot});
+        look();
+        t.put_behind(slot + 2, {slot});
+        look();
+        t.put_behind(slot + 3, {slot + 1, slot + 2});
+        look();
+        slot += 4;
+    }
+    t.settle();
+    t.answer(0, t.take(0, 0, 0));
+    for (u32 s = 1; s < 4 * rounds; ++s) run_behind(t, 0, s);
+    for (u32 w = 1; w < 32; ++w) CHECK_FALSE(t.has_mail(w));
+    t.settle();
+    CHECK(t.take_retired() == 4 * rounds);
+    t.check_empty();
+}
+
+TEST_CASE("no third one, none whose types do not promise it, and none behind the first of the two comes behind a task that two come behind", "[device][staging][chaining]")
+{
+    const bool one_by_one = GENERATE(false, true);
+    INFO("one by one: " << one_by_one);
+    staging_test t(8, 32, true);
+    const auto look = [&] { if (one_by_one) t.settle(); };
+    SECTION("a third")
+    {
+        t.put(0);
+        t.settle();
+        for (u32 slot = 1; slot < 5; ++slot) {
+            t.put_behind(slot, {0});
+            look();
+        }
+        t.settle();
+        t.answer(0, t.take(0, 0, 0));
+        for (u32 slot = 1; slot < 3; ++slot) run_behind(t, 0, slot);
+        t.run(1, 3, 1);
+        t.run(2, 4, 1);
+        t.settle();
+        CHECK(t.take_retired() == 5);
+    }
+    SECTION("the first, or the second, of two promises nothing")
+    {
+        const u32 lasting = GENERATE(1u, 2u);
+        INFO("slot " << lasting);
+        t.put(0);
+        t.settle();
+        for (u32 slot = 1; slot < 3; ++slot) {
+            t.type = slot == lasting ? 1 : 0;
+            t.put_behind(slot, {0});
+            look();
+        }
+        t.settle();
+        t.answer(0, t.take(0, 0, 0));
+        run_behind(t, 0, 1);
+        t.run(1, 2, 1);
+        t.settle();
+        CHECK(t.take_retired() == 3);
+    }
+    SECTION("behind the first of the two")
+    {
+        t.put(0);
+        t.settle();
+        t.put_behind(1, {0});
+        look();
+        t.put_behind(2, {0});
+        look();
+        t.put_behind(3, {1}); // whose mail is not the last one
+        look();
+        t.put_behind(4, {2});
+        t.settle();
+        t.answer(0, t.take(0, 0, 0));
+        run_behind(t, 0, 1);
+        run_behind(t, 0, 2);
+        run_behind(t, 0, 4);
+        t.run(1, 3, 1);
+        t.settle();
+        CHECK(t.take_retired() == 5);
+    }
+    t.check_empty();
+}
+
+TEST_CASE("the second of two behind a task is skipped with the first, which it does not wait for, and comes again", "[device][staging][chaining][failure]")
+{
+    staging_test t(4, 32, true);
+    t.put(0, 1, {byte(0x1000, access_mode::write)});
+    t.settle();
+    t.put_behind(1, {0}, 1, {byte(0x2000, access_mode::write)});
+    t.put_behind(2, {0}, 1, {byte(0x3000, access_mode::write)});
+    t.put_behind(3, {1, 2}, 1, {byte(0x2000, access_mode::read), byte(0x3000, access_mode::read)});
+    t.settle();
+    t.answer(0, t.take(0, 0, 0));
+    const mail first = t.take(0, 1, 0);
+    REQUIRE(t.ports[0].await(t.engine.team, first) == verdict::run);
+    t.answer(0, first, 5);
+    for (u32 slot = 2; slot < 4; ++slot) t.skip(0, t.take(0, slot, 0));
+    t.settle();
+    CHECK(t.take_retired() == 2);
+    u32 at = 0;
+    while (at < 4 && !t.has_mail(at)) ++at;
+    REQUIRE(at < 4);
+    const mail again = t.take(at, 2, 0);
+    CHECK_FALSE(again.staged());
+    t.answer(at, again);
+    t.settle();
+    CHECK(t.take_retired() == 2); // it, and the one that is cancelled: it reads what the failed one wrote
     t.check_empty();
 }
 
@@ -1049,15 +1172,33 @@ TEST_CASE("an answer may come with the next one, when nobody else was known to w
     t.settle();
     CHECK(t.take_retired() == 3);
     t.check_empty();
-    // Two wait: the answer is not kept back.
+}
+
+TEST_CASE("an answer that two wait for may come with theirs where both come behind it, and of three not", "[device][staging][chaining]")
+{
+    const u32 waiting = GENERATE(2u, 3u);
+    INFO(waiting << " wait");
+    staging_test t(4, 32, true);
     t.put(0);
-    t.put_behind(1, {0});
-    t.put_behind(2, {0});
+    for (u32 slot = 1; slot <= waiting; ++slot) t.put_behind(slot, {0});
     t.settle();
     const u32 at = t.has_mail(0) ? 0 : 1;
-    const mail root = t.ports[at].wait();
-    CHECK(t.ports[at].plan().goes_on(root.tag));
-    CHECK_FALSE(t.ports[at].plan().answers_later(root.tag));
+    mail letter = t.take(at, 0, 0);
+    CHECK(t.ports[at].plan().goes_on(letter.tag));
+    CHECK(t.ports[at].plan().answers_later(letter.tag) == (waiting == 2));
+    for (u32 slot = 1; slot < 3; ++slot) { // whoever waits for the first one waits no longer for it than for the second
+        if (!t.ports[at].plan().answers_later(letter.tag)) t.answer(at, letter);
+        letter = t.ports[at].after(letter);
+        REQUIRE((letter.slot() == slot && letter.only_follows()));
+        CHECK(letter.joins() == (waiting == 2 || slot == 2));
+        REQUIRE(t.ports[at].await(t.engine.team, letter) == verdict::run);
+    }
+    t.answer(at, letter);
+    for (u32 slot = 0; slot < 3; ++slot) CHECK(t.finished_of(slot).blocks() == 1);
+    if (waiting == 3) t.run(1 - at, 3, 1);
+    t.settle();
+    CHECK(t.take_retired() == 1 + waiting);
+    t.check_empty();
 }
 
 TEST_CASE("whoever copies what mails name is told of each mail once, when it is in the inbox and not yet planned", "[device][staging][chaining]")
