@@ -16,7 +16,7 @@
 //         describing them 650, scalars and accesses as they came 3600 (9300 when it resolved the handles itself), whatever slots came back 1700,
 //         the fence 250; a look as long as the round trip. No loop over messages where all take one ring slot. On the bus: a slot once, and what looks find empty: 128 B a ring while idle; of the busy ring no more
 //         than twice what came last.
-// KEPT    s.kept is staged_slots + ahead_slots_max ring slots long. A look is staged behind the first staged_slots; what was left
+// KEPT    s.kept is staged_slots + sizes::ahead_slots ring slots long. A look is staged behind the first staged_slots; what was left
 //         of the looks before, fewer slots than a message may have, moves right before it: a message lies in one piece.
 // OWNERS  this role alone: progress, incoming, kept, halves, parts, the stacks of free window slots and pool blocks. It writes
 //         records, task heads and pool blocks while their slot is filling: nobody else looks at them then.
@@ -185,6 +185,7 @@ private:
         if (team.leader()) s_.bus[ring_chunks_looked] += chunks;
     }
 
+    SLIPSTREAM_BOTH u32 ahead_most() const { return m_.n.ahead_slots < AheadSlots ? m_.n.ahead_slots : AheadSlots; }
     SLIPSTREAM_BOTH u32 look_slots(u32 wanted) const { return wanted < m_.n.ring_slots ? wanted : m_.n.ring_slots; }
 
     /// Loads the next slots of each of four rings, all loads in flight together: one bus round trip for all. Not of the ring that
@@ -261,7 +262,7 @@ private:
     SLIPSTREAM_BOTH void read_ahead(team_type& team, u32 r, u64 end, const u32* words, u32 left)
     {
         ahead_ring_ = r;
-        ahead_reach_ = 2 * reach_ < AheadSlots ? 2 * reach_ : AheadSlots;
+        ahead_reach_ = 2 * reach_ < ahead_most() ? 2 * reach_ : ahead_most();
         kept_cut_ = cut_;
         kept_at_ = kept_end_ = static_cast<u32>(end);
         move_kept(team, words, left);
@@ -322,7 +323,7 @@ private:
         kept_end_ += whole;
         kept_cut_ = false;
         const u32 reach = whole == slots ? 2 * slots : whole;
-        ahead_reach_ = reach < glance_slots ? glance_slots : reach < AheadSlots ? reach : AheadSlots;
+        ahead_reach_ = reach < glance_slots ? glance_slots : reach < ahead_most() ? reach : ahead_most();
         if (whole == 0) ahead_ring_ = no_ring;
         return left + whole;
     }

@@ -28,13 +28,14 @@
 //
 // Fast-memory budget, by host/fast_memory.cpp (4 rings, 131 workers, 5 task types): G = W/32 groups; successors 4 W G and 16 W, pool
 // books 12 a block of four accesses, what staged tasks wait for 62 W (and 108 W in device memory), the last mails of each worker 5 K, access index 128 W (at most 32 K; half, quarter or none of it where the rest needs the
-// room), admission's batch 11 K and its rows of predecessors 8 W, ring slots in hand 4.6 K, bus counts 88, the rest about 86 W.
+// room), admission's batch 11 K and its rows of predecessors 8 W, ring slots in hand 4.6 to 10.7 K (shorter looks where the rest needs the room), bus counts 88, the rest about 86 W.
 // Accesses: 72 a block, with where the index has them; the others lie in device memory (sizes::pool_near_blocks). What the control block takes of the
-// 256 K of its SM, every worker lacks as L1: beyond 158 K (164 K with what is static) one and a half blocks a window slot, as far as the 222 K that there are go.
+// 256 K of its SM, every worker lacks as L1: beyond 158 K (164 K with what is static) nine blocks for eight window slots, as far as the 222 K that there are go.
 //   W                 32      64      256     512     1024
-//   near, bytes       147 K   157 K   157 K   221 K   221 K and its successors in device memory (144 K), an eighth of the index
+//   near, bytes       153 K   157 K   157 K   221 K   221 K and its successors in device memory (144 K), an eighth of the index
 //   pool blocks       1336    1368    1560    1816    2328
-//   of these near     all     1344    384     272     none
+//   of these near     all     1256    296     192     none
+//   slots of a look   128     128     128     128     32
 #pragma once
 #include "device/queue.hpp"
 #include <slipstream/abi/access_entry.hpp>
@@ -57,7 +58,7 @@ inline constexpr u32 staged_slots = abi::message_plain_slots; ///< of each ring 
 inline constexpr u32 staged_rings = 4; ///< rings fetched in one go
 inline constexpr u32 glance_slots = 2; ///< of each ring, while none is known to hold more
 inline constexpr u32 ahead_slots_max = 128; ///< of the busy ring: what makes a bus round trip, which is waited for, cheap
-inline constexpr u32 ahead_slots_of_two = 32; ///< likewise, by the kernel with two workers an SM, which has fewer registers
+inline constexpr u32 ahead_slots_least = 32; ///< likewise, where fast memory is short, and in the kernel with two workers an SM, which is short of registers
 inline constexpr u32 batch_messages = 32; ///< plain messages given places together
 inline constexpr u32 waits_near_max = 3;  ///< of them in fast memory
 inline constexpr u32 waits_max = 9;       ///< tasks that a staged one may wait for: a fan-in of eight, and who wrote before it
@@ -215,6 +216,7 @@ struct sizes {
     u32 pool_blocks;      ///< blocks of pool_block_entries accesses, multiple of pool_word_blocks
     u32 pool_near_blocks; ///< so many of them, the first ones, lie in fast memory; multiple of pool_word_blocks
     u32 index_buckets;    ///< of each of the two tables of the access index: a power of two, or 0: there is none
+    u32 ahead_slots;      ///< of the busy ring are looked at together, at most: ahead_slots_least to ahead_slots_max, a power of two
     u32 types;
     u32 handles;
     u32 log_capacity; ///< flight-log entries a worker can keep
@@ -542,7 +544,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(progress, ring_progress, near, s.rings)                                                                           \
     X(streamed, message_progress, near, s.rings)           /* the one at the head */                                    \
     X(incoming, u32, near, staged_rings * staged_slots * 16) /* ring slots of the poll in hand */                         \
-    X(kept, u32, near, (staged_slots + ahead_slots_max) * 16)  /* of the busy ring: see ingest */                           \
+    X(kept, u32, near, (staged_slots + s.ahead_slots) * 16)    /* of the busy ring: see ingest */                           \
     X(halves, u32, near, 3 * s.rings)                      /* first chunk of a two-chunk entry */                       \
     X(parts, message_part, near, batch_messages)           /* the plain messages in hand */                             \
     X(pool_free, u32, near, s.pool_blocks)                 /* stack of free pool blocks, the lowest on top at first */  \

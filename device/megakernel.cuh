@@ -465,7 +465,7 @@ __device__ __forceinline__ void run_control(const kernel_arguments<cuda_platform
     __syncthreads();
     switch (threadIdx.x / 32) {
     case 0: run_scheduler<PerSm * cuda_workers_per_sm_step / 32>(args); break;
-    case 1: run_ingest<PerSm == 1 ? ahead_slots_max : ahead_slots_of_two>(args); break;
+    case 1: run_ingest<PerSm == 1 ? ahead_slots_max : ahead_slots_least>(args); break;
     case 2: run_notifier(args); break;
     case 3: run_linker(args); break;
     default: run_admission(args); break;

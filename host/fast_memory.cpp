@@ -10,12 +10,21 @@ constexpr u32 word = device::pool_word_blocks;
 constexpr u32 word_bytes = 32 * (sizeof(abi::access_entry) + sizeof(u16)); // the entry, and where the index has it
 constexpr u32 block_bytes = word_bytes / word;
 
+constexpr u32 buckets_least = 64;
+
+/// Looks across the bus become shorter where else the smallest access index had no room.
+void choose_looks(device::sizes& n, u64 most)
+{
+    n.index_buckets = buckets_least;
+    n.ahead_slots = n.lone_workers != 0 ? device::ahead_slots_max : device::ahead_slots_least;
+    while (n.ahead_slots > device::ahead_slots_least && measure(n).near_bytes > most) n.ahead_slots /= 2;
+}
+
 /// The access index gives way where the rest needs the room: a large one for some accesses, the smallest for nothing. Without it every access is compared with
 /// all of the window: at 1024 slots that is six times slower.
 device::control_offsets choose_index(device::sizes& n, u64 most)
 {
     constexpr u32 words_left = 6;
-    constexpr u32 buckets_least = 64;
     n.index_buckets = n.index_buckets_wanted();
     while (n.index_buckets > buckets_least && measure(n).near_bytes + words_left * word_bytes > most) n.index_buckets /= 2;
     if (measure(n).near_bytes > most) n.index_buckets = 0;
@@ -27,13 +36,14 @@ device::control_offsets choose_index(device::sizes& n, u64 most)
 device::control_offsets share_fast_memory(device::sizes& n, u64 most)
 {
     n.pool_near_blocks = 0;
+    choose_looks(n, most);
     const device::control_offsets offsets = choose_index(n, most);
     // Of the pool in fast memory what fits beside the rest: a look at it costs 30 cycles there, 300 in device memory. But all workers are launched with
-    // the control block's fast memory, and what it takes of an SM they lack as L1: beyond a size one and a half blocks a window slot are enough. The driver gives an SM
+    // the control block's fast memory, and what it takes of an SM they lack as L1: beyond a size nine blocks for eight window slots are enough. The driver gives an SM
     // shared memory by steps, of which the last three are 164, 196 and 228 KiB: a byte more than fits the first of these costs 32 KiB of L1.
     constexpr u64 usual = 160 << 10, last_steps = 64 << 10;
     const u64 comfortable = most < usual ? most : std::min(usual, most - last_steps);
-    const u64 room = std::min<u64>(most, std::max<u64>(comfortable, offsets.near_bytes + n.window * 3 / 2 * block_bytes));
+    const u64 room = std::min<u64>(most, std::max<u64>(comfortable, offsets.near_bytes + n.window * 9 / 8 * block_bytes));
     if (offsets.near_bytes + 2 * word_bytes > room) return offsets;
     n.pool_near_blocks = static_cast<u32>(std::min<u64>(n.pool_blocks / word, (room - offsets.near_bytes) / word_bytes - 1) * word);
     return measure(n);

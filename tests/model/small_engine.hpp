@@ -355,6 +355,7 @@ private:
         m.n.workers = size.workers;
         m.n.pool_blocks = size.pool_blocks;
         m.n.index_buckets = m.n.index_buckets_wanted();
+        m.n.ahead_slots = device::ahead_slots_least;
         m.n.types = 1;
         m.n.handles = places_max;
         return m;

@@ -67,6 +67,7 @@ private:
         n.pool_blocks = shape.pool_blocks;
         n.pool_near_blocks = std::min(shape.pool_blocks, device::pool_word_blocks); // chains cross from fast memory to the rest
         n.index_buckets = shape.index ? n.index_buckets_wanted() : 0;
+        n.ahead_slots = device::ahead_slots_max;
         n.types = types;
         n.handles = shape.handles;
         n.staging = shape.staging;

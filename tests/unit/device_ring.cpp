@@ -677,7 +677,7 @@ void pass_patterns()
 TEST_CASE("messages of one slot, of two and of more in one look come out whole and in order, over many laps", "[device][ring]")
 {
     pass_patterns<device::ahead_slots_max>();
-    pass_patterns<device::ahead_slots_of_two>();
+    pass_patterns<device::ahead_slots_least>();
 }
 
 TEST_CASE("slots or pool blocks that end within a batch: as many as find a place are taken, the next ones later", "[device][ring]")

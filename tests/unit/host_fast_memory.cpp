@@ -18,6 +18,7 @@ device::sizes engine_of(u32 window, u32 rings, u32 types)
     n.rings = rings;
     n.ring_slots = 1024;
     n.workers = 131;
+    n.lone_workers = 1;
     n.types = types;
     n.pool_blocks = ((rings + 1) * blocks_per_message + window + word - 1) / word * word;
     return n;
@@ -27,6 +28,7 @@ u64 needed_with(device::sizes n, u32 index_buckets)
 {
     n.index_buckets = index_buckets;
     n.pool_near_blocks = 0;
+    n.ahead_slots = device::ahead_slots_least;
     return device::control_state<device::host_platform>::measure(n).near_bytes;
 }
 
@@ -35,10 +37,10 @@ u64 needed_with(device::sizes n, u32 index_buckets)
 TEST_CASE("the table of the fast-memory budget says what is chosen", "[host]")
 {
     struct row {
-        u32 window, kib, blocks, near_blocks, index_buckets;
+        u32 window, kib, blocks, near_blocks, index_buckets, ahead_slots;
     };
-    for (const row& r : {row{32, 147, 1336, 1336, 64}, row{64, 157, 1368, 1344, 128}, row{256, 157, 1560, 384, 512}, row{512, 221, 1816, 272, 512},
-                         row{1024, 221, 2328, 0, 64}}) {
+    for (const row& r : {row{32, 153, 1336, 1336, 64, 128}, row{64, 157, 1368, 1256, 128, 128}, row{256, 157, 1560, 296, 512, 128}, row{512, 221, 1816, 192, 512, 128},
+                         row{1024, 221, 2328, 0, 64, 32}}) {
         CAPTURE(r.window);
         device::sizes n = engine_of(r.window, 4, 5);
         const u64 bytes = host::share_fast_memory(n, of_an_h200).near_bytes;
@@ -46,6 +48,7 @@ TEST_CASE("the table of the fast-memory budget says what is chosen", "[host]")
         CHECK(n.pool_blocks == r.blocks);
         CHECK(n.pool_near_blocks == r.near_blocks);
         CHECK(n.index_buckets == r.index_buckets);
+        CHECK(n.ahead_slots == r.ahead_slots);
     }
 }
 
@@ -54,6 +57,7 @@ TEST_CASE("a window of 256 has room with two workers on an SM, whose control blo
     for (u32 types : {1u, 8u, 12u}) {
         device::sizes n = engine_of(256, 4, types);
         n.workers = 2 * 132 - 1;
+        n.lone_workers = 0;
         CHECK(host::share_fast_memory(n, 107'520).near_bytes <= 107'520);
     }
 }
@@ -69,6 +73,7 @@ TEST_CASE("what must be there gets its room, then the smallest access index, the
                 const u64 bytes = host::share_fast_memory(n, of_an_h200).near_bytes;
                 CHECK((bytes <= of_an_h200) == (needed_with(n, 0) <= of_an_h200));
                 CHECK((n.index_buckets != 0) == (needed_with(n, 64) <= of_an_h200));
+                CHECK((n.ahead_slots >= device::ahead_slots_least && n.ahead_slots <= device::ahead_slots_max));
                 CHECK(n.pool_near_blocks <= n.pool_blocks);
                 CHECK(n.pool_near_blocks % device::pool_word_blocks == 0);
                 without_index += n.index_buckets == 0;
