@@ -151,6 +151,30 @@ TEST_CASE("a staged task that waits for two, and two that wait for one", "[model
     CHECK(seen.staged_least == 2);
 }
 
+TEST_CASE("who waits for two, of which the later one waits for the other, waits for that one alone, and sees what both wrote", "[model][staging]")
+{
+    // The first may be reported last, when those behind it are complete and their slots have come again.
+    const std::vector<test_task> three = {{{{0, W}, {2, W}}}, {{{0, R}, {1, W}}}, {{{1, R}, {2, RW}}}};
+    for (const engine_size& size : {plain, lone}) {
+        const report r = run(three, {.name = "an implied edge", .seconds_max = 20}, size);
+        CHECK(r.exhausted);
+        CHECK_FALSE(r.failure);
+        CHECK((seen.staged_least == 2 && seen.early));
+    }
+    std::vector<test_task> seven = three;
+    seven.insert(seven.end(), {{{{0, W}, {3, W}}}, {{{0, R}, {1, RW}}}, {{{1, R}, {3, RW}}}, {{{2, R}, {3, R}}}});
+    for (const u32 window : {2u, 3u, 8u}) {
+        CHECK_FALSE(run(seven, walks("implied edges, slots come again"), window_of(window), all_together).failure);
+        const arrangement apart{.fibers = {ingest_role | admission_role, linker_role, scheduler_role | notifier_role}};
+        CHECK_FALSE(run(seven, walks("implied edges, slots come again, roles apart"), window_of(window), apart).failure);
+    }
+    std::vector<test_task> failing = three;
+    failing[0].fails = true; // by the chain of what they read
+    for (u32 i : {1u, 2u}) failing[i].cancelled = true;
+    CHECK_FALSE(run(failing, {.name = "an implied edge from one that fails", .seconds_max = 20}).failure);
+    CHECK(seen.skipped_most >= 1);
+}
+
 TEST_CASE("each edge from worker to worker is needed, its scope too", "[model][staging][mutation]")
 {
     for (const edge e : {edge::R5R12_fence, edge::A12_finished_fence}) {
