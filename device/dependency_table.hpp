@@ -3,7 +3,7 @@
 // A task is linked with the row of predecessors that admission found; those that are complete by now are dropped. Each
 // predecessor keeps a row of successors, each successor a count of predecessors: a completion clears one row and counts down.
 //
-// EDGES   that another one implies are not entered, where it is cheap to see: with whom the predecessor that was linked last waits for, as its list of predecessors
+// EDGES   that another one implies are not entered, where it is cheap to see (successors in fast memory, nine predecessors at most): with whom the predecessor that was linked last waits for, as its list of predecessors
 //         tells. (A task that is complete has seen all that it waited for complete, on its worker, too.) Failures do not go by edges, but by what tasks read.
 // STAGING A task is handed to the scheduler when it waits for nobody, or staged: when all it waits for was handed over before it
 //   (waits_max tasks at most). Its workers then wait for the finished counts of those. The scheduler mails in the order in which

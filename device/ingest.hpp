@@ -2,7 +2,7 @@
 //
 // Chunks are polled and fetched by team-wide loads: one PCIe round trip, no head index, no doorbell. While nothing comes, the next
 // two slots of every ring are looked at. The ring that brings something is read ahead: a look whenever the slots of the one before are used up, each twice as
-// long as the last one up to 128 slots, until one comes back short. What a look brought is kept until it is taken, so that a full window fetches nothing twice.
+// long as the last one up to 128 slots while they come back full. What a look brought is kept until it is taken, so that a full window fetches nothing twice.
 // A look is waited for: sent off beforehand, it was at ptxas's mercy (device/measured.md), and of 128 slots a bus round trip costs each 10 ns.
 //
 // Plain messages (every entry in one chunk, no longer than message_plain_slots: most are) get their places together, and a lane
@@ -13,8 +13,8 @@
 // Accesses stay as they came, for admission to resolve, an access a lane of its helpers (entry_resolver.hpp): those of tasks that it sees are not looked at here.
 //
 // COST    in cycles of a batch of 31 one-slot messages with four handles (H200, a build with clock reads in these places): places for all of them 1200,
-//         describing them 650, scalars and accesses as they came 3600 (9300 when it resolved the handles itself), whatever slots came back 1700,
-//         the fence 250; a look as long as the round trip. No loop over messages where all take one ring slot. On the bus: a slot once, and what looks find empty: 128 B a ring while idle; of the busy ring no more
+//         describing them 650, scalars and accesses as they came 3600 (9300 when it resolved the handles itself), whatever slots came back 1700.
+//         Each look, of 128 slots at most, the round trip and the fence (250). No loop over messages where all take one ring slot. On the bus: a slot once, and what looks find empty: 128 B a ring while idle; of the busy ring no more
 //         than twice what came last.
 // KEPT    s.kept is staged_slots + sizes::ahead_slots ring slots long. A look is staged behind the first staged_slots; what was left
 //         of the looks before, fewer slots than a message may have, moves right before it: a message lies in one piece.

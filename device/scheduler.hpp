@@ -14,7 +14,7 @@
 //     behind another task. A task of one block that waits for nobody takes such a place only where much is ready.
 //   staged (a task that waits for running ones): mailed like any other, with the list of what it waits for; of several brief blocks up to six a worker. No deadlock: whatever a
 //     mail waits for was mailed before it, and each worker takes its mails in order.
-//   chained (staged, of one block): behind the task that it waits for, if that is the last mail of its worker, has one block and the
+//   chained (staged, of one block): behind the task that it waits for, if that is the last mail of its worker (or the last but one: below), has one block and the
 //     mailbox has room; not if it waits for one on another worker, too, or for more than three. The worker needs no word of anybody for it. Of several that wait for the same task one comes behind it, of
 //     brief ones two, one behind the other; of several that a task waits for, that is the one that was linked last. Whole chains go out together: hand_out_ones().
 //   more blocks than workers: idle workers are invited with a ticket mail and draw block numbers from the record's counter.

@@ -12,8 +12,8 @@
 // Mails are read all together, with their records: a mailbox of them costs one poll and one more RT.
 // A staged mail, moreover: a read of what it waits for, behind the mail (1 RT, all chunks together), polls of those finished counts, all of one
 // poll in flight together (of a single one, a lone worker: acquire loads), and one acquire fence.
-// One that follows and waits for nobody elsewhere: nothing of that. Where both are brief and nobody elsewhere was known to wait for the mail before it, they are answered by one
-// fence, nine at most: what is left of a hop is the recorder's store and an addition.
+// One that follows and waits for nobody elsewhere: nothing of that. Where both are brief and nobody elsewhere was known to wait for the mail before it (or that is the first of two that wait for one: see
+// scheduler), they are answered by one fence, nine at most: what is left of a hop is the recorder's store and an addition.
 //
 // OWNERS  worker w alone writes done[w] (once it has left for a park, the scheduler) recorder[w], picks[w] and the counts behind mailbox[w], which it alone reads.
 // EDGES   A4 (mail, relaxed poll) + A4_mail_fence (acquire, device): the record, and all writes of the predecessors
@@ -73,7 +73,7 @@ struct mail_plan {
     /// The mail after this one waits for nothing but mails of this worker: if this one has not failed, and the last answer saw no park, it is at hand and runs at
     /// once, without await(), while the answer to this one is on its way.
     SLIPSTREAM_BOTH bool goes_on(u32 number) const { return bit(next, 0, number); }
-    /// And the answer to this one may come with a later one: nobody looks for a park in between. Nobody else was known to wait for it, and both are brief.
+    /// And the answer to this one may come with a later one: nobody looks for a park in between. Both are brief, and the scheduler says that they may (mail::joins).
     SLIPSTREAM_BOTH bool answers_later(u32 number) const { return bit(next, 1, number); }
     /// And it is of the same type, and nothing is logged: there is nothing to do between the two bodies.
     SLIPSTREAM_BOTH bool repeats(u32 number) const { return bit(more, 0, number); }
