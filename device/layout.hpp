@@ -28,7 +28,7 @@
 //
 // Fast-memory budget, by host/fast_memory.cpp (4 rings, 131 workers, 5 task types): G = W/32 groups; successors 4 W G and 16 W, pool
 // books 12 a block of four accesses, what staged tasks wait for 62 W (and 108 W in device memory), the last mails of each worker 5 K, access index 128 W (at most 32 K; half, quarter or none of it where the rest needs the
-// room), admission's batch 11 K and its rows of predecessors 8 W, ring slots in hand 4.6 to 10.7 K (shorter looks where the rest needs the room), bus counts 88, the rest about 86 W.
+// room), admission's batch 11 K and its rows of predecessors 8 W, ring slots in hand 4.6 to 10.7 K (shorter looks where else the smallest access index had no room), bus counts 88, the rest about 86 W.
 // Accesses: 72 a block, with where the index has them; the others lie in device memory (sizes::pool_near_blocks). What the control block takes of the
 // 256 K of its SM, every worker lacks as L1: beyond 158 K (164 K with what is static) nine blocks for eight window slots, as far as the 222 K that there are go.
 //   W                 32      64      256     512     1024
