@@ -73,6 +73,7 @@ public:
         } else {
             enter_apart(team, rows, slot_of, row_of, waits);
         }
+        if (m_.n.parts > 1) meet(team, count, slot_of, waits);
         const u32 free = team.mask32([&](u32 k) { return k < count && waits.at(0, k) == 0; });
         team.each32([&](u32 k) {
             if (k >= count) return;
@@ -83,6 +84,32 @@ public:
         });
         hand(team, free, slot_of);
         return free;
+    }
+
+    /// Does the task in `slot`, which was linked last there, wait for stand-ins? Only where there are several parts.
+    SLIPSTREAM_BOTH bool waits_for_stand_ins(u32 slot) const
+    {
+        const u32 met = s_.meetings[abi::crossing_word{s_.crossings[slot]}.meeting()];
+        return crosses(slot) && met_task(met) == slot + 1;
+    }
+
+    /// One more stand-in is ready, of the task with that meeting. True when the task waits for nobody any more: then it was handed over.
+    SLIPSTREAM_BOTH bool arrive(team_type& team, u32 meeting, ready_entry& entry)
+    {
+        const u32 met = s_.meetings[meeting] + 1;
+        const u32 slot = met_task(met) - 1;
+        const bool all = met_task(met) != 0 && met_count(met) == abi::crossing_word{s_.crossings[slot]}.peer();
+        const u32 left = all ? s_.pending[slot] - 1 : ~0u;
+        team.sync();
+        if (team.leader()) {
+            s_.meetings[meeting] = all ? 0 : met;
+            if (all) s_.pending[slot] = left;
+        }
+        team.sync();
+        if (!all || (left & pending_mask) != 0) return false;
+        entry = ready_entry::make(slot, left >> 16);
+        hand(team, 1, [&](u32) { return slot; });
+        return true;
     }
 
     SLIPSTREAM_BOTH bool is(const u32* bits, u32 slot) const { return (bits[slot / 32] >> slot % 32 & 1) != 0; }
@@ -306,6 +333,32 @@ private:
         };
         note(s_.joins, successors == 1);
         note(s_.joins_both, successors == 2);
+    }
+
+    /// A meeting's word: stand-ins that are ready | 1 + slot of the task << 8, once it is linked. 0 before and after.
+    SLIPSTREAM_BOTH static u32 met_count(u32 met) { return met & 0xff; }
+    SLIPSTREAM_BOTH static u32 met_task(u32 met) { return met >> 8; }
+    SLIPSTREAM_BOTH bool crosses(u32 slot) const
+    {
+        const task_head head = P::get(s_.heads[slot]);
+        return head.blocks != 0 && (head.entries_and_flags >> 16 & abi::flag_crossing) != 0;
+    }
+    /// Who crosses waits for its stand-ins (crossing.hpp), unless all are ready: as for one more predecessor.
+    template <class SlotOf, class Waits>
+    SLIPSTREAM_BOTH void meet(team_type& team, u32 count, SlotOf slot_of, Waits& waits)
+    {
+        team.each32([&](u32 k) {
+            if (k >= count || !crosses(slot_of(k))) return;
+            const u32 slot = slot_of(k);
+            const abi::crossing_word word{s_.crossings[slot]};
+            u32& met = s_.meetings[word.meeting()];
+            if (met == word.peer()) {
+                met = 0;
+                return;
+            }
+            met |= (slot + 1) << 8;
+            ++waits.at(0, k);
+        });
     }
 
     /// Tasks are numbered as they are linked, modulo 2^16.

@@ -71,6 +71,12 @@
     X(R17_stream_released, "service -> a CUDA stream that waits for a task: the task's writes precede the stream's next work") \
     X(R18_failures_read,  "host -> notifier: failure records were read, they may be overwritten")                       \
     X(A18_failures_read,  "notifier looks for room for a failure record")                                               \
+    X(R19_message,        "scheduler -> another part's scheduler: a stand-in is ready, or its task complete; the step's fence stands before it")  \
+    X(A19_message,        "it polls the channels; the step's fence comes after")                                         \
+    X(R20_arrived,        "scheduler -> linker: a stand-in of a task is ready")                                          \
+    X(A20_arrived,        "linker takes it")                                                                             \
+    X(R20_taken,          "linker -> scheduler: the queue entry may be reused")                                          \
+    X(A20_room,           "scheduler looks for room in the arrived queue")                                               \
     X(P0_ticket,          "workers draw block numbers: the value is the message")                                       \
     X(P1_stop,            "park or abort flag for ticket loops: only a hint to stop early")                             \
     X(P2_heartbeat,       "counter for the watchdog: nothing is read through it")                                       \

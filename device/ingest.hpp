@@ -363,6 +363,10 @@ private:
             }
             progress = true;
             k += taken;
+            if (k != usable && rp.stage == stage_header) { // admission need not wait for all of a long look
+                P::fence(edge::A0_ring_fence, order::acquire, scope::system);
+                decoded_.publish(team);
+            }
         }
         if (progress && logs()) log_sample(team, r, rp.position); // before the submitter is told: it writes again at once
         // The submitter is told every quarter ring, and at once when the ring runs dry.
@@ -547,6 +551,7 @@ private:
         P::set(s_.task_id[slot], id);
         P::set(s_.outstanding[slot], h.blocks > m_.n.workers ? 1 : h.blocks); // with tickets: one until they are drawn
         P::set(s_.dealt[slot], 0u);
+        if (m_.n.parts > 1) s_.crossings[slot] = h.crossing.word;
         P::set(s_.heads[slot], task_head{slot | h.type << 16, identity_of(id), h.blocks,
                                             entries | (h.flags & ~u32{abi::flag_no_access}) << 16});
     }

@@ -5,7 +5,7 @@
 //   pinned (host and device)   rings[rings][ring_slots] of 64 B · host_page · ring_page[rings] · complete bits[rings][2048]
 //                              · recorder[workers] of 16 B · handle table · flight log · stream join words · bus and pick counts
 //   device                     records[window] of 384 B · mailboxes[workers] of 2688 B · done[workers] of 4 B
-//                              · handle cache · handle pages · stop word · notifier's mirror
+//                              · handle cache · handle pages · stop word · notifier's mirror · channels between parts [parts][parts], of the first part
 //   fast (shared memory of the control block, spilled to device memory at park)   control_state: queues, window, scheduler
 // OWNERS  (single writer -> readers, scope)
 //   ring slots            submitter -> ingest, system          host_page.command   service -> notifier, system
@@ -18,6 +18,7 @@
 //   record.status         worker -> scheduler, device          mailbox[w]          scheduler -> worker w, device (its last words: worker w, for its next launch)
 //   record.finished       workers add -> workers that wait, device; the linker resets it when nobody can be waiting
 //   record.failed_by      a worker -> workers that wait, device; likewise
+//   channel[a][b]         scheduler of part a -> scheduler of part b, device: see crossing.hpp
 //   done[w]               worker w -> scheduler, device        stop                notifier -> workers, device
 //   fast memory           see the list SLIPSTREAM_CONTROL_FIELDS
 // STATES of a window slot
@@ -67,6 +68,7 @@ inline constexpr u32 batch_max = 32;    ///< tasks, and pool blocks, that admiss
 inline constexpr u32 batch_cells_bits = 9;
 inline constexpr u32 batch_marks_max = 4;
 inline constexpr u32 covered_max = 256; ///< accesses that a batch supersedes; further ones wait for the next that covers them
+inline constexpr u32 arrived_max = 64;  ///< stand-ins (crossing.hpp) between scheduler and linker
 inline constexpr u32 order_words = 8;   ///< of an order to admission's crew
 inline constexpr u32 completion_span = 65536; ///< submissions a ring may be ahead of its low-water mark
 inline constexpr u32 completion_words = completion_span / 32;
@@ -223,9 +225,14 @@ struct sizes {
     u32 sample_capacity; ///< control samples ingest can keep
     u32 staging;      ///< 1: tasks may be mailed before those that they wait for are complete
     u32 chaining;     ///< 1: to the same worker, behind them
+    u32 parts;        ///< of the engine (crossing.hpp): 1, or 2 to abi::parts_max; this is number `part`
+    u32 part;
     u32 lone_workers; ///< 1: a worker has its SM to itself and may poll with acquire loads (they empty the SM's L1)
 
     SLIPSTREAM_BOTH u32 groups() const { return window / 32; }
+    /// Of the channel from one part to another, which has room for all there ever is: from each window slot a message there, and the answer to one of the other's.
+    SLIPSTREAM_BOTH u32 channel_slots() const { return power_of_two(2 * window); }
+    SLIPSTREAM_BOTH u32 meetings() const { return parts > 1 ? abi::meetings_max : 0; }
     /// What index_buckets should be where there is room: two a window slot, or tasks of 64 accesses fill them, and what spills is compared with everything.
     u32 index_buckets_wanted() const { return power_of_two(2 * window < index_buckets_max ? 2 * window : index_buckets_max); }
     SLIPSTREAM_BOTH u32 pool_words() const { return pool_blocks / pool_word_blocks; }
@@ -317,6 +324,7 @@ struct engine_memory {
     typename P::template cell<known_handle>* handle_cache; ///< the first control_counter::handles_known of them
     typename P::template cell<handle_page>* handle_pages; ///< [handles] see handle_book.hpp
     typename P::template word<u32>* stop;
+    typename P::template word<u64>* channels; ///< [parts][parts][channel_slots] from, to: see crossing.hpp; null: one part
     u32* complete_mirror; ///< [rings][completion_words], the notifier's own copy of the bits
 };
 
@@ -508,7 +516,8 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
 //   ingest fills while a slot is filling; the roles behind it read once it is decoded   pool_next .. first_block
 //   admission alone  live, index, book, exposed, orders, batch; it fills a row of predecessors before it hands the task on
 //   notifier alone   notices, flips, low_water
-//   linker alone     arriving .. targets, but for brief, joins and joins_both
+//   linker alone     arriving .. targets, but for brief, joins and joins_both; meetings
+//   ingest while a slot is filling, then linker and scheduler read   crossings
 //   linker fills before a task is handed over; the scheduler reads   brief, joins, joins_both, waits_near, waits_far
 //   scheduler alone  dealt and all that follow (ingest sets dealt and outstanding while a slot is filling), but for bus (ingest and
 //                    notifier) and counters (each has its role)
@@ -526,6 +535,9 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(report_tail, word<u32>, near, 1)                                                                                  \
     X(report_head, word<u32>, near, 1)                                                                                  \
     X(report_entries, cell<report>, near, s.queue_slots())                                                              \
+    X(arrived_tail, word<u32>, near, 1)                                                                                 \
+    X(arrived_head, word<u32>, near, 1)                                                                                 \
+    X(arrived_entries, cell<u32>, near, s.parts > 1 ? arrived_max : 0)                                                  \
     X(ready_tail, word<u32>, near, 1)                                                                                   \
     X(ready_head, word<u32>, near, 1)                                                                                   \
     X(ready_entries, cell<ready_entry>, near, s.queue_slots())                                                          \
@@ -586,6 +598,8 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(notices, retired_entry, near, notices_max) /* of the batch in hand: those that have an outcome to look at */        \
     X(flips, u32, near, notices_max)     /* bits of a word of completion bits that the batch completes; 0 between batches */ \
     X(low_water, u64, near, s.rings)                                                                                    \
+    X(crossings, u32, near, s.parts > 1 ? s.window : 0) /* abi::crossing_word of a task that crosses, or a stand-in */    \
+    X(meetings, u32, near, s.meetings()) /* see dependency_table::meet */                                                \
     X(arriving, u32, near, s.groups())   /* a bit a slot: being linked, with others */                                  \
     X(in_flight, u32, near, s.groups())  /* a bit a slot: linked, not complete */                                       \
     X(successors_near, u32, near, s.successors_near() ? s.window * s.groups() : 0)                                      \
@@ -622,6 +636,10 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(parcel_roots, u32, near, 32)       /* likewise */                                                                 \
     X(taken, u32, near, s.worker_groups()) /* a bit a worker: a task of the parcel in hand comes behind its last mail */ \
     X(batch, u32, near, s.queue_slots()) /* slots completed in this step */                                             \
+    X(meeting_slots, u16, near, s.meetings() * s.parts) /* 1 + slot of the stand-in in each part that is to be answered */ \
+    X(meetings_bad, u32, near, s.meetings() / 32) /* a bit a meeting: a stand-in of it was cancelled, and the task has not been looked at */ \
+    X(channel_sent, u32, near, s.parts)  /* messages ever sent to each part; wraps */                                    \
+    X(channel_seen, u32, near, s.parts)  /* ever taken from it; wraps */                                                 \
     X(bus, u64, near, bus_counts)        /* what ingest and notifier have counted: see bus_count */                     \
     X(counters, u32, near, 16)                                                                                          \
     X(poison_state, u32, far, poison_words)                                                                             \
@@ -656,6 +674,7 @@ struct control_state {
     SLIPSTREAM_CONTROL_FIELDS(SLIPSTREAM_POINTER)
 #undef SLIPSTREAM_POINTER
     u32 queue_slots;
+    u32 arrived_slots = arrived_max;
     u32 pool_near_blocks;
     bool rows_near;
 
@@ -751,6 +770,7 @@ struct control_state {
 
     SLIPSTREAM_BOTH queue_storage<P, u32> free_queue() const { return {free_tail, free_head, free_entries, queue_slots}; }
     SLIPSTREAM_BOTH queue_storage<P, u32> decoded_queue() const { return {decoded_tail, decoded_head, decoded_entries, queue_slots}; }
+    SLIPSTREAM_BOTH queue_storage<P, u32> arrived_queue() const { return {arrived_tail, arrived_head, arrived_entries, arrived_slots}; }
     SLIPSTREAM_BOTH queue_storage<P, u32> admitted_queue() const { return {admitted_tail, admitted_head, admitted_entries, admitted_max}; }
     SLIPSTREAM_BOTH queue_storage<P, report> report_queue() const { return {report_tail, report_head, report_entries, queue_slots}; }
     SLIPSTREAM_BOTH queue_storage<P, ready_entry> ready_queue() const { return {ready_tail, ready_head, ready_entries, queue_slots}; }
@@ -775,6 +795,7 @@ enum scheduler_counter : u32 {
     handles_known,     ///< entries of the handle table that the device has a copy of (ingest)
     book_closed_for,   ///< so many tasks by handle, before the handle book is open again; 0: it is (admission)
     book_worn,         ///< some slot has come to its last epoch (admission)
+    bad_meetings,      ///< bits set in meetings_bad (scheduler)
     control_counters
 };
 static_assert(control_counters <= 16);

@@ -13,7 +13,8 @@
 //         emptied between looking for admitted tasks and linking them. A staged task may be reported complete before one that it
 //         waits for, since the scheduler reads their workers' words in no order: it is kept (early) until that report comes, and while
 //         there is one nobody is linked: its slot may be the one that comes again.
-// EDGES   A10 (admitted: slot, row) -> R15 (linked), R14 (ready, staged) · A13 (reports) -> R14, R13_taken (looked at)
+//         A task that crosses (crossing.hpp) waits for its stand-ins, too, and is not staged while it does. A stand-in, which has no blocks, is like one that draws tickets.
+// EDGES   A20 (a stand-in of a task is ready) · A10 (admitted: slot, row) -> R15 (linked), R14 (ready, staged) · A13 (reports) -> R14, R13_taken (looked at)
 #pragma once
 #include "device/dependency_table.hpp"
 
@@ -26,7 +27,7 @@ public:
 
     SLIPSTREAM_BOTH linker(const engine_memory<P>& memory, const control_state<P>& state)
         : m_(memory), s_(state), table_(memory, state), admitted_(state.admitted_queue()), reports_(state.report_queue()),
-          ready_(state.ready_queue()), in_flight_(state.counters[saved_in_flight]), early_(state.counters[saved_early]),
+          arrived_(state.arrived_queue()), ready_(state.ready_queue()), in_flight_(state.counters[saved_in_flight]), early_(state.counters[saved_early]),
           ordered_(state.counters[saved_ordered]), settled_(state.counters[saved_settled]),
           linked_(P::load(edge::P5_self, *state.linked, order::relaxed, scope::block))
     {
@@ -43,6 +44,7 @@ public:
             take(team, count < 32 ? count : 32);
             busy = look_again_ = true;
         }
+        if (m_.n.parts > 1) busy |= take_arrivals(team);
         if (arrived != 0 && !busy && early_ == 0) { // else staging comes first: somebody may be done soon
             link(team, arrived < 32 ? arrived : 32);
             busy = true;
@@ -112,6 +114,21 @@ private:
         }
         reports_.skip(count);
         reports_.release(team);
+    }
+
+    /// Stand-ins of tasks of this part that are ready in others.
+    SLIPSTREAM_BOTH bool take_arrivals(team_type& team)
+    {
+        const u32 count = arrived_.available(team);
+        if (count == 0) return false;
+        SLIPSTREAM_ONE_COPY
+        for (u32 k = 0; k < count; ++k) {
+            ready_entry entry;
+            if (table_.arrive(team, arrived_.pop(), entry)) ready_.put(team, entry); // never full: it has room for every slot
+        }
+        arrived_.release(team);
+        ready_.publish(team);
+        return look_again_ = true;
     }
 
     SLIPSTREAM_BOTH void take_back(team_type& team, u32 slot, bool mailed)
@@ -200,7 +217,10 @@ private:
         const u32 ready = table_.link(
             team, count, linked_ + 1, slot_of, [&](u32 k) { return (admitted_.peek(k) & admitted_free) == 0; },
             [&](u32 k) { return s_.predecessors + (admitted_.position() + k) % admitted_max * m_.n.groups(); });
-        const u32 waiting = m_.n.staging == 0 ? 0 : team.mask32([&](u32 k) { return k < count && !(ready >> k & 1) && table_.blocks(slot_of(k)) != 0; });
+        const u32 waiting = m_.n.staging == 0 ? 0 : team.mask32([&](u32 k) {
+            if (k >= count || (ready >> k & 1) != 0 || table_.blocks(slot_of(k)) == 0) return false;
+            return m_.n.parts <= 1 || !table_.waits_for_stand_ins(slot_of(k)); // nobody knows when they are ready: it is never staged, and in nobody's way who may be
+        });
         team.each32([&](u32 k) {
             if (k >= count) return;
             const u32 slot = slot_of(k);
@@ -230,6 +250,7 @@ private:
     dependency_table<P> table_;
     queue_consumer<P, u32, edge::A10_admitted, edge::R10_linked> admitted_;
     queue_consumer<P, report, edge::A13_report, edge::R13_taken, order::relaxed> reports_; // never full
+    queue_consumer<P, u32, edge::A20_arrived, edge::R20_taken> arrived_;
     queue_producer<P, ready_entry, edge::R14_ready, edge::A14_taken> ready_;
     // Equal on all lanes.
     u32 in_flight_; ///< linked and not complete

@@ -172,10 +172,12 @@ struct poison_tables {
     {
         const u32 cancelled = cause_of[slot];
         const u32 number = state[poison_failures] + 1;
-        const u32 cause = cancelled != 0 ? cancelled : number;
+        const bool by_itself = cancelled == 0 || cancelled == crossing_cause;
+        const u32 cause = by_itself ? number : cancelled;
         team.sync();
         if (team.leader()) {
             state[poison_failures] = number;
+            if (cancelled != 0) outcomes[slot].status = cause;
             outcomes[slot].failure = number | (cancelled != 0 ? outcome_cancelled : 0);
             cause_of[slot] = 0;
             counters[poison_active] = 1;
@@ -270,6 +272,7 @@ struct poison_tables {
     }
 
     static constexpr u32 no_cause = ~0u;
+    static constexpr u32 crossing_cause = no_cause - 1; ///< in cause_of: cancelled for what happened in another part (crossing.hpp): its own number is its cause
 };
 
 /// The scheduler's end: one flag to look at, and calls out of line once it is set.

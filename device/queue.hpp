@@ -127,6 +127,9 @@ public:
     /// The entry `ahead` places behind the next one; ahead < available().
     SLIPSTREAM_BOTH T peek(u32 ahead) const { return P::get(q_.entries[(head_ + ahead) & (q_.capacity - 1)]); }
 
+    /// Any lane overwrites an entry that is not popped yet.
+    SLIPSTREAM_BOTH void replace(u32 ahead, const T& value) { P::set(q_.entries[(head_ + ahead) & (q_.capacity - 1)], value); }
+
     /// Gives the popped entries back to the producer.
     SLIPSTREAM_BOTH void release(typename P::team& team)
     {

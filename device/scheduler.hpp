@@ -21,6 +21,8 @@
 //     An invited worker answers once, when the counter is used up (or a park stops it), and says which; once one has seen it
 //     used up nobody else is invited. No completion per block, no task behind a busy worker.
 //
+// CROSSING (device/crossing.hpp) where there are several parts: a stand-in is not mailed, its task's home is told; and completed when that one answers.
+//
 // FAILURE (device/poison.hpp) once a body has failed, completed tasks are settled behind the fence and before the linker hears of
 //   them; the head of the ready queue is judged before its first mail. A cancelled task is completed by the next step, without mail.
 //   A staged task whose predecessor fails is skipped by all its workers: it goes back to the linker, and comes again when its
@@ -37,7 +39,7 @@
 //         The fence also makes the records that ingest wrote visible to workers, those of the tasks that the linker had taken in
 //         when this role last looked (A15) before it; a task linked since waits for the next step's if it is staged, else a further fence stands before its mail.
 #pragma once
-#include "device/poison.hpp"
+#include "device/crossing.hpp"
 
 namespace slipstream::device {
 
@@ -110,7 +112,7 @@ public:
     using team_type = typename P::team;
 
     SLIPSTREAM_BOTH scheduler(const engine_memory<P>& memory, const control_state<P>& state)
-        : m_(memory), s_(state), poison_(memory, state), ready_(state.ready_queue()), reports_(state.report_queue()), retired_(state.retired_queue())
+        : m_(memory), s_(state), poison_(memory, state), crossing_(memory, state), ready_(state.ready_queue()), reports_(state.report_queue()), retired_(state.retired_queue())
     {
         SLIPSTREAM_UNROLL
         for (u32 g = 0; g < Groups; ++g) team_type::each32([&](u32 k) { seen_.at(g, k) = 32 * g + k < m_.n.workers ? s_.seen[32 * g + k] : 0; });
@@ -125,9 +127,18 @@ public:
             fence(team); // from here on covered_ is of this launch
         }
         const u32 mails_before = mails_;
+        const bool parts = crossing_.any();
+        typename crossing<P>::looked_type looked;
+        if (parts) crossing_.look(team, looked);
         u32 completed = poll_completions(team);
         bool answered = mails_ != mails_before;
-        poisoned_ = poison_.any();
+        bool told = false; // by another part, that stand-ins are ready
+        if (parts) {
+            const u32 taken = crossing_.take(team, completed, looked);
+            told = (taken & crossing<P>::took_bit) != 0;
+            completed = taken & ~crossing<P>::took_bit;
+        }
+        poisoned_ = poison_.any() || crossing_.bad();
         if (poisoned_ && poison_.pending() != 0) {
             completed = poison_.collect(team, completed); // cancelled tasks complete like any other
             answered = true;
@@ -139,21 +150,24 @@ public:
                 fence(team);
                 completed = send_back_skipped(team, completed);
                 poison_.settle(team, completed);
-                poisoned_ = poison_.any();
+                poisoned_ = poison_.any() || crossing_.bad();
                 tell_linker(team, completed, [&](u32 slot) { return poison_.kind_of(slot); });
             } else {
                 tell_linker(team, completed, [](u32) { return report_kind::completed; });
                 fence(team);
             }
+            if (parts) crossing_.answer(team, completed, settled_);
             retire(team, completed);
             // The linker is nearly done by now: sooner than another poll comes back. Bounded; not waited for, it comes round. Nor where much is out: then
             // other answers come meanwhile.
             SLIPSTREAM_ONE_COPY
             for (u32 i = mails_ <= few_mails ? 0 : P::wait_for_linker; i < P::wait_for_linker && !more; ++i) more = ready_.look(team) || reports_.drained(team);
+        } else if (told) {
+            fence(team); // as for an answer: the task may be handed over at once
         }
         more |= ready_.look(team);
         // Nothing can be mailed that could not be before.
-        if (!answered && !more && !fresh_ && !postponed_) return false;
+        if (!answered && !more && !fresh_ && !postponed_) return told || completed != 0;
         if (postponed_ && completed == 0) fence(team);
         fresh_ = postponed_ = false;
         dispatch(team);
@@ -347,11 +361,18 @@ private:
     /// Mails blocks of ready tasks, oldest first, while there are workers for them.
     SLIPSTREAM_BOTH void dispatch(team_type& team)
     {
+        u32 ahead = crossing_.any() && !parking_ ? before_their_turn(team) : 0; // places in the queue, a bit each
+        bool by_itself = false;
         SLIPSTREAM_ONE_COPY
         while (!parking_ && ready_.known() != 0) {
-            const ready_entry entry = ready_.peek(0);
+            const ready_entry entry = ready_.peek(ahead != 0 ? lowest_bit(ahead) : 0);
             const u32 slot = entry.slot();
-            if (poisoned_ && (entry.waits() != 0 ? declines(team, slot) : poison_.cancels(team, slot))) {
+            if (crossing_.any() && P::get(s_.heads[slot]).blocks == 0) { // a stand-in, beyond the first 32
+                crossing_.tell_home(team, slot, poisoned_ && poison_.cancels(team, slot));
+                ready_.skip(1);
+                continue;
+            }
+            if (poisoned_ && (entry.waits() != 0 ? declines(team, slot) : refuses(team, slot))) {
                 if (team.leader()) s_.runs_on[slot] = 0;
                 ready_.skip(1);
                 continue;
@@ -360,12 +381,20 @@ private:
             if (p.head.blocks == 1) {
                 p.depth = entry.waits() == 0 && !crowded() ? 1 : places;
                 u32 mailed;
-                if (entry.waits() == 0 && (ready_.known() == 1 || poisoned_)) { // somebody waits for it
+                if ((entry.waits() == 0 && (ready_.known() == 1 || poisoned_)) || ahead != 0 || by_itself) { // somebody waits for it
                     if (entry.linked_after(covered_)) fence(team);
                     mailed = hand_out(team, p);
                 } else {
                     mailed = hand_out_ones(team, poisoned_ ? 1 : ready_.known(), p.depth); // poisoned: the one that was just judged
+                    // With few workers each may be kept for one that comes behind its last mail; and if all are idle no answer would ever bring this one its turn.
+                    by_itself = mailed == 0 && mails_ == 0 && !postponed_;
+                    if (by_itself) continue;
                 }
+                if (ahead != 0) {
+                    ahead = mailed != 0 ? take_out(team, lowest_bit(ahead), ahead) : 0;
+                    continue;
+                }
+                by_itself = false;
                 if (mailed == 0) break;
                 ready_.skip(mailed);
                 continue;
@@ -403,6 +432,48 @@ private:
         ready_.release(team);
         reports_.publish(team);
     }
+
+    /// A task that waits for nobody is cancelled instead of mailed.
+    SLIPSTREAM_BOTH bool refuses(team_type& team, u32 slot) { return (crossing_.bad() && crossing_.gives_up(team, slot)) || poison_.cancels(team, slot); }
+
+    /// Of the first 32 ready tasks those that cross, are of one block and wait for nobody: other parts wait for them, and no mail that goes out before another's may be in
+    /// its way. And tells the homes of the stand-ins among them.
+    SLIPSTREAM_BOTH u32 before_their_turn(team_type& team)
+    {
+        enum : u32 { stand_in, crosses };
+        u32 found[2];
+        typename P::template lane_array<u32, 1> facts; // a bit of each
+        team.each32([&](u32 k) {
+            facts.at(0, k) = 0;
+            if (k >= ready_.known()) return;
+            const ready_entry entry = ready_.peek(k);
+            const task_head head = P::get(s_.heads[entry.slot()]);
+            facts.at(0, k) = static_cast<u32>(head.blocks == 0) << stand_in
+                | static_cast<u32>((head.blocks == 1) & (entry.waits() == 0) & ((head.entries_and_flags >> 16 & abi::flag_crossing) != 0)) << crosses;
+        });
+        team.masks32(found, [&](u32, u32 k) { return facts.at(0, k); }, [](u32 n, u32, u32 value) { return (value >> n & 1) != 0; });
+        SLIPSTREAM_ONE_COPY
+        for (u32 bits = found[stand_in]; bits != 0;) {
+            const u32 place = lowest_bit(bits);
+            const u32 slot = ready_.peek(place).slot();
+            crossing_.tell_home(team, slot, poisoned_ && poison_.cancels(team, slot));
+            bits = without(bits, place);
+            found[crosses] = take_out(team, place, found[crosses]);
+        }
+        return poisoned_ ? 0 : found[crosses];
+    }
+    /// Takes an entry, one of the first 32, out of the ready queue: those before it move up. Returns `places`, which named entries of the queue, as they are now.
+    SLIPSTREAM_BOTH u32 take_out(team_type& team, u32 place, u32 places)
+    {
+        typename P::template lane_array<ready_entry, 1> moved;
+        team.each32([&](u32 k) { if (k < place) moved.at(0, k) = ready_.peek(k); });
+        team.sync();
+        team.each32([&](u32 k) { if (k < place) ready_.replace(k + 1, moved.at(0, k)); });
+        team.sync();
+        ready_.skip(1);
+        return without(places, place);
+    }
+    SLIPSTREAM_BOTH static u32 without(u32 places, u32 place) { return (places & low_bits(place)) | (places >> 1 & ~low_bits(place)); }
 
     /// A staged task may not be mailed while there is poison, unless some of it was mailed before: it goes back to the linker.
     SLIPSTREAM_BOTH bool declines(team_type& team, u32 slot)
@@ -794,6 +865,7 @@ private:
     const engine_memory<P>& m_;
     const control_state<P>& s_;
     poison<P> poison_;
+    crossing<P> crossing_;
     queue_consumer<P, ready_entry, edge::A14_ready, edge::R14_taken, order::relaxed> ready_; // never full, as the next two
     queue_producer<P, report, edge::R13_report, edge::A13_taken, order::relaxed> reports_;
     queue_producer<P, u32, edge::R6_retired, edge::A6_notified> retired_;

@@ -53,5 +53,8 @@ std::unique_ptr<backend> make_cuda_backend(const config& configuration, const ke
 /// What is wrong with the GPU side of this machine, in one line; empty when GPU `ordinal` works.
 std::string cuda_problem(int ordinal);
 int cuda_device_count();
+u32 cuda_multiprocessors(int ordinal); ///< 0: there is no such GPU
+/// Worker threads of the host device where nobody says how many.
+u32 host_workers_usual();
 
 } // namespace slipstream::host

@@ -138,7 +138,10 @@ public:
             throw config_error("a task type's blocks need " + std::to_string(image_.shared_bytes) + " B of shared memory on an SM (shared_bytes, times 256 / threads where a type says `threads`), "
                                + std::to_string(near_bytes_max()) + " B are there; lower shared_bytes, raise threads, or lower workers_per_sm");
         shared_ = static_cast<u32>(std::max<std::size_t>(near_bytes, image_.shared_bytes));
-        check(cudaFuncSetAttribute(megakernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_)),
+        // Never less than before: other runtimes, and the other parts of an engine, may launch the same kernel with more.
+        cudaFuncAttributes kernel{};
+        check(cudaFuncGetAttributes(&kernel, megakernel_), "cudaFuncGetAttributes");
+        check(cudaFuncSetAttribute(megakernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, std::max(static_cast<int>(shared_), kernel.maxDynamicSharedSizeBytes)),
               "cudaFuncSetAttribute (shared memory of the megakernel)");
         int fit = 0;
         check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, megakernel_, static_cast<int>(image_.threads), shared_),
@@ -192,6 +195,14 @@ int cuda_device_count()
 {
     int count = 0;
     return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+}
+
+u32 cuda_multiprocessors(int ordinal)
+{
+    int count = 0;
+    if (cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, ordinal) == cudaSuccess) return static_cast<u32>(count);
+    cudaGetLastError();
+    return 0;
 }
 
 std::string cuda_problem(int ordinal)

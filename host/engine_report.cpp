@@ -17,9 +17,10 @@ namespace {
 constexpr u32 tasks_told_max = 16;    ///< of the window
 constexpr u32 predecessors_told_max = 6;
 
-std::string name_of(task_handle h) { return std::to_string(h.ring) + ":" + std::to_string(h.position); }
-
 } // namespace
+
+/// A part has one ring, which has the part's number.
+std::string runtime_core::name_of(task_handle h) const { return std::to_string(member_.part + h.ring) + ":" + std::to_string(h.position); }
 
 u64 runtime_core::low_water(u32 ring) const
 {
@@ -43,15 +44,16 @@ std::string runtime_core::describe_rings()
         u64 late = 0;
         for (u64 p = done; p < begun; ++p) late += !is_retired({r, p});
         const u64 consumed = P::load(edge::A1_ring_consumed, memory_.ring_pages[r].consumed, order::acquire, scope::system);
-        text += "\n  ring " + std::to_string(r) + ": " + std::to_string(late) + " submission(s) unfinished, the first of them " + name_of({r, done}) + ", the last "
+        text += "\n  ring " + std::to_string(member_.part + r) + ": " + std::to_string(late) + " submission(s) unfinished, the first of them " + name_of({r, done}) + ", the last "
             + name_of({r, begun - 1}) + "; " + std::to_string(consumed) + " ring slots were taken from it";
     }
     return text;
 }
 
-std::string runtime_core::describe_workers()
+/// Calls visit(worker, record, task) for those that have picked up a block of a task that is not retired; returns how many have not.
+template <class Visit>
+u32 runtime_core::for_each_held(const Visit& visit)
 {
-    std::string text;
     u32 idle = 0;
     for (u32 w = 0; w < memory_.n.workers; ++w) {
         const auto record = device::flight_record::decode(P::load(edge::P3_recorder, memory_.recorder[w], order::relaxed, scope::system));
@@ -61,13 +63,24 @@ std::string runtime_core::describe_workers()
             const u64 mark = low_water(h.ring);
             h.position = mark + static_cast<u64>(static_cast<std::int64_t>((record.position - mark) << 37) >> 37);
         }
-        if (record.ring_and_type == 0 || h.ring >= rings_.size() || is_retired(h)) {
-            ++idle;
-            continue;
-        }
+        if (record.ring_and_type == 0 || h.ring >= rings_.size() || is_retired(h)) ++idle;
+        else visit(w, record, h);
+    }
+    return idle;
+}
+
+bool runtime_core::holds_a_block()
+{
+    return for_each_held([](u32, const device::flight_record&, task_handle) {}) != memory_.n.workers;
+}
+
+std::string runtime_core::describe_workers()
+{
+    std::string text;
+    const u32 idle = for_each_held([&](u32 w, const device::flight_record& record, task_handle h) {
         text += "\n  worker " + std::to_string(w) + " on SM " + std::to_string(record.place >> 16) + " picked up block " + std::to_string(record.block) + " of "
             + describe_task(h, record.type());
-    }
+    });
     return text + "\n  " + std::to_string(idle) + " of " + std::to_string(memory_.n.workers) + " worker(s) hold no unfinished task";
 }
 
@@ -90,7 +103,7 @@ std::string runtime_core::describe_window()
         + std::to_string(*s.free_slot_count) + " are free";
     for (u32 r = 0; r < n.rings; ++r)
         if (const u64 begun = rings_[r]->begun.load(std::memory_order_acquire); s.progress[r].messages < begun)
-            text += "\n  ring " + std::to_string(r) + ": " + name_of({r, s.progress[r].messages})
+            text += "\n  ring " + std::to_string(member_.part + r) + ": " + name_of({r, s.progress[r].messages})
                 + " is at its head: it waits for tasks that it names by `after`, for a window slot, or for the rest of its message";
     std::sort(slots.begin(), slots.end(), [&](u32 a, u32 b) { return P::get(s.task_id[a]) < P::get(s.task_id[b]); });
     u32 told = 0;
@@ -104,8 +117,11 @@ std::string runtime_core::describe_window()
         for (const u32 p : slots)
             if (p != slot && (s.successor_word(p * n.groups() + slot / 32) >> slot % 32 & 1) != 0 && ++before <= predecessors_told_max)
                 names += (before > 1 ? ", " : "") + name_of(handle_in(p));
-        text += "\n  " + describe_task(handle_in(slot), P::get(s.heads[slot]).slot_and_type >> 16)
-            + (before == 0 ? " waits for nobody: it runs, or is about to" : " waits for " + names);
+        const device::task_head head = P::get(s.heads[slot]);
+        text += "\n  " + describe_task(handle_in(slot), head.slot_and_type >> 16)
+            + (before != 0 ? " waits for " + names
+               : (head.entries_and_flags >> 16 & abi::flag_crossing) != 0 ? (head.blocks == 0 ? " stands in for a task of another part" : " waits for nobody here, or for other parts")
+                                                                          : " waits for nobody: it runs, or is about to");
         if (before > predecessors_told_max) text += " and " + std::to_string(before - predecessors_told_max) + " more";
     }
     return text;

@@ -37,7 +37,10 @@ void failure_book::read_locked()
     u32 read = before;
     for (device::failure_record record = next(); record.tag == read + 1; record = next()) {
         task_status status{task_state::failed, record.status, {record.ring, record.position}};
-        if (record.cancelled) {
+        if (record.cancelled && record.status == record.tag) { // for what happened in another part
+            status.code = abi::status_crossing;
+            roots_[record.tag] = status;
+        } else if (record.cancelled) {
             status = roots_.at(record.status); // the root's record came first
             status.state = task_state::cancelled;
         } else {

@@ -12,14 +12,6 @@ constexpr u32 block_bytes = word_bytes / word;
 
 constexpr u32 buckets_least = 64;
 
-/// Looks across the bus become shorter where else the smallest access index had no room.
-void choose_looks(device::sizes& n, u64 most)
-{
-    n.index_buckets = buckets_least;
-    n.ahead_slots = n.lone_workers != 0 ? device::ahead_slots_max : device::ahead_slots_least;
-    while (n.ahead_slots > device::ahead_slots_least && measure(n).near_bytes > most) n.ahead_slots /= 2;
-}
-
 /// The access index gives way where the rest needs the room: a large one for some accesses, the smallest for nothing. Without it every access is compared with
 /// all of the window: at 1024 slots that is six times slower.
 device::control_offsets choose_index(device::sizes& n, u64 most)
@@ -31,13 +23,28 @@ device::control_offsets choose_index(device::sizes& n, u64 most)
     return measure(n);
 }
 
+/// The longest looks across the bus that cost the access index nothing.
+device::control_offsets choose_looks(device::sizes& n, u64 most)
+{
+    n.ahead_slots = device::ahead_slots_least;
+    const device::control_offsets least = choose_index(n, most);
+    const u32 index = n.index_buckets;
+    for (u32 slots = n.lone_workers != 0 ? device::ahead_slots_max : device::ahead_slots_least; slots > device::ahead_slots_least; slots /= 2) {
+        n.ahead_slots = slots;
+        const device::control_offsets offsets = choose_index(n, most);
+        if (n.index_buckets == index && offsets.near_bytes <= most) return offsets;
+    }
+    n.ahead_slots = device::ahead_slots_least;
+    n.index_buckets = index;
+    return least;
+}
+
 } // namespace
 
 device::control_offsets share_fast_memory(device::sizes& n, u64 most)
 {
     n.pool_near_blocks = 0;
-    choose_looks(n, most);
-    const device::control_offsets offsets = choose_index(n, most);
+    const device::control_offsets offsets = choose_looks(n, most);
     // Of the pool in fast memory what fits beside the rest: a look at it costs 30 cycles there, 300 in device memory. But all workers are launched with
     // the control block's fast memory, and what it takes of an SM they lack as L1: beyond a size nine blocks for eight window slots are enough. The driver gives an SM
     // shared memory by steps, of which the last three are 164, 196 and 228 KiB: a byte more than fits the first of these costs 32 KiB of L1.

@@ -20,8 +20,7 @@ class host_backend final : public backend {
 public:
     host_backend(const config& configuration, const kernel_image& image) : image_(image)
     {
-        const u32 cores = std::max(1u, std::thread::hardware_concurrency());
-        workers_ = configuration.host_workers ? configuration.host_workers : std::clamp(cores, 2u, 8u);
+        workers_ = configuration.host_workers ? configuration.host_workers : host_workers_usual();
         if (workers_ > 32 * P::worker_groups)
             throw config_error("host_workers = " + std::to_string(workers_) + ": at most " + std::to_string(32 * P::worker_groups));
         for (u32 t = 0; t < image.types; ++t) shared_bytes_ = std::max(shared_bytes_, image.shared_bytes[t]);
@@ -191,6 +190,8 @@ private:
 };
 
 } // namespace
+
+u32 host_workers_usual() { return std::clamp(std::thread::hardware_concurrency(), 2u, 8u); }
 
 std::unique_ptr<backend> make_host_backend(const config& configuration, const kernel_image& image)
 {

@@ -4,6 +4,7 @@
 namespace slipstream::host {
 
 int cuda_device_count() { return 0; }
+u32 cuda_multiprocessors(int) { return 0; }
 
 std::string cuda_problem(int)
 {

@@ -54,20 +54,20 @@ struct thread_rings {
     }
 };
 thread_local thread_rings my_rings;
-/// The one used last. Runtimes have numbers from 1 on, which do not come again. Its place is fixed when the program is loaded: position-independent code
+/// Those used last. Runtimes have numbers from 1 on, which do not come again. Its place is fixed when the program is loaded: position-independent code
 /// would otherwise call a function to find it, at each submission.
 struct ring_used {
     u64 core;
     void* ring;
-    u32 index;
 };
-[[gnu::tls_model("initial-exec")]] thread_local constinit ring_used last_ring{0, nullptr, 0};
+[[gnu::tls_model("initial-exec")]] thread_local constinit ring_used last_rings[abi::parts_max]{}; ///< by part: an engine of one uses the first
 
 void check_config(config& c, bool any_size)
 {
     const u32 window_min = any_size ? slots_min_of_any_size : device::window_slots_min;
     const u32 ring_min = any_size ? slots_min_of_any_size : 4;
     const auto refuse = [](const std::string& text) { throw config_error(text); };
+    if (c.parts < 1 || c.parts > abi::parts_max) refuse("parts = " + std::to_string(c.parts) + ": must be 1 to " + std::to_string(abi::parts_max));
     if (c.window < window_min || c.window > device::window_slots_max)
         refuse("window = " + std::to_string(c.window) + ": must be " + std::to_string(window_min) + " to "
                + std::to_string(device::window_slots_max));
@@ -101,22 +101,25 @@ void keep_for_ever(std::unique_ptr<backend> abandoned)
 
 std::unique_ptr<backend> choose(const config& c, const kernel_image& image)
 {
-    if (c.device == "host") return make_host_backend(c, image);
-    if (c.device == "auto") {
-        if (image.cuda != nullptr && cuda_problem(0).empty()) return make_cuda_backend(c, image, 0);
-        return make_host_backend(c, image);
-    }
-    if (c.device == "cuda") return make_cuda_backend(c, image, 0);
-    if (c.device.rfind("cuda:", 0) == 0 && c.device.size() > 5 && c.device.size() < 9
-        && c.device.find_first_not_of("0123456789", 5) == std::string::npos)
-        return make_cuda_backend(c, image, std::stoi(c.device.substr(5)));
-    throw config_error("unknown device '" + c.device + "': use auto, cuda, cuda:N or host");
+    const std::optional<int> gpu = gpu_of(c, image);
+    return gpu ? make_cuda_backend(c, image, *gpu) : make_host_backend(c, image);
 }
 
 } // namespace
 
-runtime_core::runtime_core(const config& configuration, const kernel_image& image, const beginning& start)
-    : config_(configuration), image_(image), id_(next_core_id())
+std::optional<int> gpu_of(const config& c, const kernel_image& image)
+{
+    if (c.device == "host") return {};
+    if (c.device == "auto") return image.cuda != nullptr && cuda_problem(0).empty() ? std::optional(0) : std::nullopt;
+    if (c.device == "cuda") return 0;
+    if (c.device.rfind("cuda:", 0) == 0 && c.device.size() > 5 && c.device.size() < 9
+        && c.device.find_first_not_of("0123456789", 5) == std::string::npos)
+        return std::stoi(c.device.substr(5));
+    throw config_error("unknown device '" + c.device + "': use auto, cuda, cuda:N or host");
+}
+
+runtime_core::runtime_core(const config& configuration, const kernel_image& image, const beginning& start, const membership& member)
+    : config_(configuration), member_(member), fate_(member.first != nullptr ? member.first->own_fate_ : own_fate_), image_(image), id_(next_core_id())
 {
     check_config(config_, start.any_size);
     backend_ = choose(config_, image_);
@@ -136,6 +139,8 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     n.staging = config_.staging ? 1 : 0;
     n.chaining = config_.chaining ? 1 : 0;
     n.lone_workers = config_.workers_per_sm == 1 ? 1 : 0;
+    n.parts = member_.parts;
+    n.part = member_.part;
     // A ring that waits at its gate holds the pool blocks of one message; one message more than all rings can hold in that way
     // must fit, or nobody could go on.
     const u32 blocks_per_message = (config_.accesses_max + abi::task_members_max + device::pool_block_entries - 1) / device::pool_block_entries;
@@ -178,6 +183,10 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     resident(m.handle_cache, n.handles);
     resident(m.handle_pages, n.handles);
     resident(m.stop, 1);
+    if (n.parts > 1) {
+        if (member_.first == nullptr) resident(m.channels, static_cast<u64>(n.parts) * n.parts * n.channel_slots());
+        else m.channels = member_.first->memory_.channels;
+    }
     resident(m.complete_mirror, static_cast<u64>(n.rings) * device::completion_words);
 
     // The control block's first state is made here and copied over: one text initialises both devices.
@@ -195,11 +204,14 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     backend_->write(arguments_.near_saved, near_image, offsets.near_bytes);
     backend_->write(arguments_.far, far_image, offsets.far_bytes);
 
-    pool_.free = memory_pool(backend_->take_device(config_.memory_bytes), config_.memory_bytes);
+    void* const pool = backend_->take_device(config_.memory_bytes);
+    pool_range_ = {reinterpret_cast<u64>(pool), config_.memory_bytes};
+    pool_.free = memory_pool(pool, config_.memory_bytes);
     staging_.free = memory_pool(backend_->take_pinned(config_.staging_bytes), config_.staging_bytes);
 
     for (u32 r = 0; r < n.rings; ++r) {
         rings_.push_back(std::make_unique<ring>());
+        rings_[r]->index = r;
         rings_[r]->history.reserve(n.sample_capacity);
         rings_[r]->take_note();
         rings_[r]->writer = ring_writer<P>(m.rings + static_cast<u64>(r) * n.ring_slots, n.ring_slots, m.ring_pages + r, start.position);
@@ -237,20 +249,34 @@ void runtime_core::begin_at(const device::control_state<P>& state, u64 position)
     for (u32 slot = 0; slot < n.window; ++slot) backend_->write(&memory_.records[slot].finished, &finished, sizeof finished);
 }
 
-runtime_core::~runtime_core()
+void runtime_core::begin_end()
 {
     ending_ = true;
-    if (!dead_ && !config_.batch) {
-        paused_ = false;
-        try {
-            wait_all(deadline::max());
-        } catch (const error&) {
-            // The device was lost; whoever waited for a task was told.
-        }
+    if (!config_.batch) paused_ = false;
+}
+
+void runtime_core::wait_for_end()
+{
+    if (dead_ || config_.batch) return;
+    try {
+        wait_all(deadline::max());
+    } catch (const error&) {
+        // The device was lost; whoever waited for a task was told.
     }
-    stop_ = true;
-    service_.join();
-    if (abandoned_) keep_for_ever(std::move(backend_));
+}
+
+void runtime_core::leave()
+{
+    begin_leave();
+    if (service_.joinable()) service_.join();
+}
+
+runtime_core::~runtime_core()
+{
+    begin_end();
+    wait_for_end();
+    leave();
+    if (abandoned_ || (member_.first == nullptr && fate_.abandoned)) keep_for_ever(std::move(backend_));
     const std::lock_guard lock(alive_mutex);
     alive.erase(id_);
 }
@@ -259,10 +285,10 @@ runtime_core::ring& runtime_core::own_ring(u32& index)
 {
     const auto found = [&](u32 ring) -> runtime_core::ring& {
         index = ring;
-        last_ring = {id_, rings_[ring].get(), ring};
+        last_rings[member_.part] = {id_, rings_[ring].get()};
         return *rings_[ring];
     };
-    if (last_ring.core == id_) return found(last_ring.index); // without a look at the leases: a static object's destructor may come behind theirs
+    if (const ring_used& last = last_rings[member_.part]; last.core == id_) return found(static_cast<const runtime_core::ring*>(last.ring)->index); // without a look at the leases: a static object's destructor may come behind theirs
     for (const auto& lease : my_rings.leases)
         if (lease.core == id_) return found(lease.ring);
     for (u32 r = 0; r < rings_.size(); ++r) {
@@ -274,6 +300,7 @@ runtime_core::ring& runtime_core::own_ring(u32& index)
             return found(r);
         }
     }
+    if (member_.parts > 1) throw config_error("more than one thread submits: with config::parts there is one");
     throw config_error("more than " + std::to_string(rings_.size())
                        + " threads submit: raise config::rings (at most " + std::to_string(device::rings_max) + ")");
 }
@@ -286,16 +313,17 @@ template <class Store>
     r.writer.put_slots<Store>(chunks, slots);
     r.next = position + 1;
     r.submitted.store(position + 1, std::memory_order_release);
-    return {last_ring.index, position};
+    return {r.index, position};
 }
 
 /// A task that says nothing beside its struct, into a ring that has room, by a thread whose last one went there: nearly every one. Without a handle: nothing
 /// was done, and submit() finds out why. A call on the usual way would cost the saving of registers.
-[[gnu::always_inline]] inline task_handle runtime_core::put_short(u32 accesses, const chunk_vector* chunks, u32 slots)
+[[gnu::always_inline]] inline task_handle runtime_core::put_short(u32 part, u32 accesses, const chunk_vector* chunks, u32 slots)
 {
     // One of more accesses than accesses_max takes the other way: it becomes a whole-memory task.
-    if (last_ring.core != id_ || dead_.load(std::memory_order_relaxed) || accesses > config_.accesses_max) return {};
-    ring& r = *static_cast<ring*>(last_ring.ring);
+    const ring_used& last = last_rings[part];
+    if (last.core != id_ || dead_.load(std::memory_order_relaxed) || accesses > config_.accesses_max) return {};
+    ring& r = *static_cast<ring*>(last.ring);
     if (r.notes || r.next >= r.low_water_seen + device::completion_span) return {};
     if (!r.writer.had_room(slots) || P::delayed()) return put_short_after_a_look(r, chunks, slots);
     return put_into<P::undelayed>(r, chunks, slots);
@@ -308,19 +336,19 @@ template <class Store>
 }
 
 submit_status runtime_core::submit(u32 type, const void* task, const submit_options& options, bool may_block,
-                                   task_handle& handle, u32 flags)
+                                   task_handle& handle, u32 flags, const crossing* crosses)
 {
     if (dead_.load(std::memory_order_relaxed)) throw_if_dead();
     if (options.blocks == 0 || options.blocks > 0x7fffffffu) throw config_error("a task has 1 to 2147483647 blocks");
     if (type >= image_.types) throw config_error("task type " + std::to_string(type) + " is not in the runtime's list");
     u32 index = 0;
     ring& r = own_ring(index);
-    if (const auto encode = image_.short_encoders[type]; encode != nullptr && flags == 0 && options.says_little()) {
+    if (const auto encode = image_.short_encoders[type]; encode != nullptr && flags == 0 && crosses == nullptr && options.says_little()) {
         // The quick way asks for less room than the other: it knows how long the message is.
         detail::short_room chunks;
         const u32 slots = encode(task, type, options.blocks, chunks);
         if (slots != 0)
-            if (const task_handle done = put_short(image_.table[type].members, chunks, slots); done != task_handle{}) {
+            if (const task_handle done = put_short(member_.part, image_.table[type].members, chunks, slots); done != task_handle{}) {
                 handle = done;
                 return submit_status::submitted;
             }
@@ -342,9 +370,7 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
         if (matters(a)) ++after_count;
         // What is retired now stays retired; what retires in between costs an entry that the device drops.
     }
-    if (after_count + r.joins.size() > config_.accesses_max)
-        throw config_error("a task waits for at most " + std::to_string(config_.accesses_max)
-                           + " unfinished tasks and streams by `after`; submit a marker in between or raise accesses_max");
+    check_after(after_count);
     const u32 entries = after_count + static_cast<u32>(r.joins.size()) + layout.members + (extras ? static_cast<u32>(options.accesses.size()) : 0);
 
     u32 words[abi::task_words_max] = {}; // the struct's size need not be a multiple of four
@@ -360,7 +386,8 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
             const u64 address = words[at] | static_cast<u64>(words[at + 1]) << 32;
             const u64 tail = words[at + 2] | static_cast<u64>(words[at + 3]) << 32;
             const bool rect = (layout.rect_mask >> k & 1) && words[at + 4] > 1; // one row is a range
-            visit(static_cast<access_mode>(layout.member_mode[k]), address, tail & detail::member_bytes_max, rect ? words[at + 4] : 1,
+            const bool foreign = crosses != nullptr && (crosses->foreign_members >> k & 1) != 0;
+            visit(foreign ? access_mode::none : static_cast<access_mode>(layout.member_mode[k]), address, tail & detail::member_bytes_max, rect ? words[at + 4] : 1,
                   rect ? words[at + 5] : 0, rect, static_cast<u32>(tail >> detail::member_handle_shift));
         }
         if (!extras) return;
@@ -413,8 +440,9 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
     const auto put = [&](const abi::chunk& c) {
         if (ok) ok = r.writer.put(c, wait);
     };
-    put(abi::message_header{options.blocks, type, (whole ? u32{abi::flag_whole_memory} : 0u) | (options.order == ordering::no_access ? u32{abi::flag_no_access} : 0u) | flags, entries, layout.scalars,
-                            plain ? entry_chunks + 1 : 0}.encode());
+    if (crosses != nullptr) flags |= abi::flag_crossing;
+    put(abi::message_header{crosses != nullptr && crosses->stand_in ? 0 : options.blocks, type, (whole ? u32{abi::flag_whole_memory} : 0u) | (options.order == ordering::no_access ? u32{abi::flag_no_access} : 0u) | flags, entries, layout.scalars,
+                            plain ? entry_chunks + 1 : 0, crosses != nullptr ? crosses->word : abi::crossing_word{}}.encode());
 
     u32 sent_after = 0;
     for (const task_handle& a : options.after) {
@@ -475,6 +503,31 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
     r.submitted.store(r.next, std::memory_order_release);
     if (r.history.wanted()) r.history.note(P::clock_ns(), r.writer.position());
     return submit_status::submitted;
+}
+
+void runtime_core::claim_ring()
+{
+    u32 index = 0;
+    (void)own_ring(index);
+}
+
+void runtime_core::check_after(u64 count)
+{
+    u32 index = 0;
+    if (count + own_ring(index).joins.size() > config_.accesses_max)
+        throw config_error("a task waits for at most " + std::to_string(config_.accesses_max)
+                           + " unfinished tasks and streams by `after`; submit a marker in between or raise accesses_max");
+}
+
+bool runtime_core::has_room(u32 type, const submit_options& options)
+{
+    const abi::task_type& layout = image_.table[type];
+    u32 index = 0;
+    ring& r = own_ring(index);
+    if (r.next >= r.low_water_seen + device::completion_span)
+        r.low_water_seen = P::load(edge::A7_low_water, memory_.ring_pages[index].low_water, order::acquire, scope::system);
+    const u64 chunks = 1 + 2 * (options.after.size() + r.joins.size() + layout.members + options.accesses.size()) + (layout.scalars + 2) / 3; // at most
+    return r.next < r.low_water_seen + device::completion_span && r.writer.has_room((chunks + abi::slot_chunks - 1) / abi::slot_chunks);
 }
 
 bool runtime_core::is_retired(task_handle h)
@@ -595,7 +648,7 @@ void runtime_core::signal_stream(cuda_stream stream, task_handle handle)
 
 void runtime_core::pause()
 {
-    paused_.store(true, std::memory_order_seq_cst);
+    begin_pause();
     for (u32 attempt = 0; !away_.load(std::memory_order_seq_cst); ++attempt) {
         throw_if_dead();
         P::pause(attempt);
@@ -638,6 +691,7 @@ void runtime_core::service()
             // `stop_` is read first: what was submitted before it is then seen as unfinished.
             const bool stopping = stop_.load(std::memory_order_acquire);
             const bool resident = backend_->running();
+            if (fate_.ended.load(std::memory_order_acquire)) end_with_the_others();
             const bool wanted = !paused_.load(std::memory_order_relaxed) && something_can_run();
             failures_.read();
             stream_join_->service([this](task_handle h) { return is_retired(h); });
@@ -701,12 +755,19 @@ void runtime_core::watch_progress(bool resident, bool wanted)
         stall_told_ = false;
         return;
     }
-    const auto quiet = progress_.look(progress_mark(), now);
+    if (const u64 mark = progress_mark(); mark != own_mark_) {
+        own_mark_ = mark;
+        fate_.progress.fetch_add(1, std::memory_order_relaxed);
+    }
+    // A part may wait for another one, which goes on: to one of several its own mark is among the others'.
+    const auto quiet = progress_.look(fate_.progress.load(std::memory_order_relaxed), now);
     if (quiet < watch_turn) {
         stall_told_ = false;
         beats_seen_ = heartbeats();
     }
-    if (limit.count() != 0 && quiet >= limit) end_stalled_engine(quiet, at_exit ? "exit_limit" : "stall_limit");
+    // Of several parts the one that runs something tells first; the others may only wait for it.
+    const auto patience = limit.count() != 0 && quiet >= limit && member_.parts > 1 && !holds_a_block() ? 10 * watch_turn : std::chrono::nanoseconds(0);
+    if (limit.count() != 0 && quiet >= limit + patience && !fate_.ending.exchange(true)) end_stalled_engine(quiet, at_exit ? "exit_limit" : "stall_limit");
     if (report.count() != 0 && quiet >= report && !stall_told_) {
         stall_told_ = true;
         spdlog::warn("slipstream: no progress for {} s; it goes on (config::stall_limit would end it){}{}{}",
@@ -721,6 +782,13 @@ std::string runtime_core::describe_heartbeat() const
 {
     if (heartbeats() != beats_seen_) return "\n  control block: at work; it waits for what is listed here";
     return std::string("\n  control block: has not moved either") + (backend_->is_cuda() ? "; other work may hold the GPU" : "");
+}
+
+void runtime_core::abandon_unless_left()
+{
+    if (leaves_within(leave_grace)) return;
+    abandoned_ = true;
+    fate_.abandoned = true;
 }
 
 bool runtime_core::leaves_within(std::chrono::milliseconds limit)
@@ -746,13 +814,26 @@ void runtime_core::end_stalled_engine(std::chrono::nanoseconds quiet, const char
         text += describe_window();
     } else {
         command(device::command::abort);
-        abandoned_ = !leaves_within(leave_grace);
+        abandon_unless_left();
         if (!abandoned_)
             text += "\n  It did not leave in order and was aborted: what waits on what is not known.";
         else
             text += backend_->is_cuda() ? "\n  The kernel does not leave: a body does not end, or other work holds the GPU. It keeps the GPU until this process ends."
                                         : "\n  The engine's threads do not end: a body does not. They go on until this process ends.";
     }
+    throw device_error(text);
+}
+
+/// Another part has ended: this one's tasks may wait for it for ever.
+void runtime_core::end_with_the_others()
+{
+    std::string text;
+    {
+        const std::lock_guard lock(fate_.mutex);
+        text = "part " + std::to_string(member_.part) + " was stopped, since another one has ended: " + fate_.why;
+    }
+    command(device::command::abort);
+    abandon_unless_left();
     throw device_error(text);
 }
 
@@ -766,6 +847,12 @@ void runtime_core::mark_dead(const std::string& why)
     }
     spdlog::error("slipstream: {}", text); // before anybody is told, who may end the process
     dead_.store(true, std::memory_order_release);
+    {
+        const std::lock_guard lock(fate_.mutex);
+        if (fate_.ended) return;
+        fate_.why = text;
+    }
+    fate_.ended.store(true, std::memory_order_release);
 }
 
 void runtime_core::throw_if_dead()
@@ -832,6 +919,14 @@ data_handle runtime_core::register_range(const void* data, u64 bytes, u64 rows, 
     return result(index);
 }
 
+void runtime_core::adopt(const data_handle& handle)
+{
+    const std::lock_guard lock(mutex_);
+    if (handle.index < ranges_.size()) return;
+    ranges_.push_back({handle.address, handle.bytes, handle.rows, handle.pitch, 0});
+    const_cast<abi::handle_entry*>(memory_.handles)[handle.index] = ranges_.back();
+}
+
 /// Called with mutex_ held. all: not only up to the first that has to wait.
 void runtime_core::reclaim(lending_pool& pool, bool all)
 {
@@ -841,7 +936,7 @@ void runtime_core::reclaim(lending_pool& pool, bool all)
     const auto done = [&](const pending_release& p) {
         for (u32 r = 0; r < rings_.size(); ++r)
             if (marks[r] < p.low_water[r]) return false;
-        return !p.after || p.after->position < marks[p.after->ring] || is_retired(*p.after);
+        return (!p.after || p.after->position < marks[p.after->ring] || is_retired(*p.after)) && (!p.also || p.also());
     };
     const auto give_back = [&](const pending_release& p) {
         // What is registered of it ends here, where no task uses it any more.
@@ -893,10 +988,10 @@ void* runtime_core::allocate(u64 bytes)
     }
 }
 
-void runtime_core::release(void* memory, u64 bytes)
+void runtime_core::release(void* memory, u64 bytes, std::function<bool()> also, bool submits)
 {
     if (dead_) return;
-    pending_release p{.memory = memory, .bytes = bytes};
+    pending_release p{.memory = memory, .bytes = bytes, .also = std::move(also)};
     // Another thread's task may have been submitted before and still be taken in behind the one submitted here.
     for (u32 r = 0; r < rings_.size(); ++r) p.low_water[r] = rings_[r]->submitted.load(std::memory_order_acquire);
     // A task that writes the range comes after everything of this thread that declared an access to it.
@@ -904,10 +999,12 @@ void runtime_core::release(void* memory, u64 bytes)
     submit_options options; // without a name: from the first one on submissions of this ring are written down, and take the longer way
     options.accesses = list_view<declared_access>(whole);
     try {
-        task_handle handle;
-        (void)submit(image_.types - 1, nullptr, options, true, handle);
-        p.after = handle;
-        p.low_water[handle.ring] = rings_[handle.ring]->unordered_end;
+        if (submits) {
+            task_handle handle;
+            (void)submit(image_.types - 1, nullptr, options, true, handle);
+            p.after = handle;
+            p.low_water[handle.ring] = rings_[handle.ring]->unordered_end;
+        }
     } catch (const error&) {
         // No ring for this thread, or no room in it for the batch: then it waits for all that was submitted.
     }
@@ -972,6 +1069,13 @@ task_handle runtime_core::upload(void* to, const void* from, u64 bytes)
     return handle;
 }
 
+task_error no_result(const task_status& status)
+{
+    return task_error("this memory holds no result: task " + std::to_string(status.cause.ring) + ":" + std::to_string(status.cause.position)
+                          + ", which it goes back to, failed with code " + std::to_string(status.code) + "; write it anew or call clear_failure()",
+                      status);
+}
+
 void runtime_core::download(void* to, const void* from, u64 bytes)
 {
     if (config_.batch)
@@ -993,10 +1097,7 @@ void runtime_core::download(void* to, const void* from, u64 bytes)
             options.accesses = list_view<declared_access>(whole);
             (void)submit(image_.types - 1, nullptr, options, true, handle);
             stage.user = handle;
-            throw task_error("this memory holds no result: task " + std::to_string(status.cause.ring) + ":"
-                                 + std::to_string(status.cause.position) + ", which it goes back to, failed with code "
-                                 + std::to_string(status.code) + "; write it anew or call clear_failure()",
-                             status);
+            throw no_result(status);
         }
         std::memcpy(static_cast<char*>(to) + done, stage.memory, stage.bytes);
         stage.user.reset();
@@ -1066,55 +1167,17 @@ bus_traffic runtime_core::bus_traffic() const
 
 namespace slipstream {
 
-runtime_base::runtime_base(const config& configuration, const kernel_image& image)
-    : core_(std::make_unique<host::runtime_core>(configuration, image))
+// Here, and not beside the others: of each of them and runtime_core::put_short one function is made.
+task_handle runtime_base::put_short(host::runtime_core* core, u32 accesses, const detail::chunk_vector* chunks, u32 slots)
 {
+    return core->put_short(0, accesses, chunks, slots);
 }
-runtime_base::~runtime_base() = default;
 
-task_handle runtime_base::submit_bytes(u32 type, const void* task, const submit_options& options)
+task_handle runtime_base::put_short_in(u32 part, host::runtime_core* core, u32 accesses, const detail::chunk_vector* chunks, u32 slots)
 {
-    task_handle handle;
-    (void)core_->submit(type, task, options, true, handle);
+    task_handle handle = core->put_short(part, accesses, chunks, slots);
+    if (handle.ring == 0) handle.ring = part;
     return handle;
 }
-
-task_handle runtime_base::put_short(u32 accesses, const detail::chunk_vector* chunks, u32 slots)
-{
-    return core_->put_short(accesses, chunks, slots);
-}
-
-submit_status runtime_base::try_submit_bytes(u32 type, const void* task, const submit_options& options, task_handle& handle)
-{
-    return core_->submit(type, task, options, false, handle);
-}
-
-task_status runtime_base::query(task_handle handle) { return core_->query(handle); }
-task_status runtime_base::wait(task_handle handle, deadline until) { return core_->wait(handle, until); }
-bool runtime_base::wait_all(deadline until) { return core_->wait_all(until); }
-task_handle runtime_base::clear_failure() { return core_->clear_failure(); }
-void runtime_base::after_stream(cuda_stream stream) { core_->after_stream(stream); }
-void runtime_base::signal_stream(cuda_stream stream, task_handle handle) { core_->signal_stream(stream, handle); }
-void runtime_base::pause() { core_->pause(); }
-void runtime_base::resume() { core_->resume(); }
-void runtime_base::run_batch() { core_->run_batch(); }
-data_handle runtime_base::register_range(const void* data, u64 bytes) { return core_->register_range(data, bytes, 1, 0); }
-data_handle runtime_base::register_tile(const void* data, u64 row_bytes, u64 rows, u64 pitch)
-{
-    return core_->register_range(data, row_bytes, rows, pitch);
-}
-void* runtime_base::allocate(u64 bytes) { return core_->allocate(bytes); }
-void runtime_base::release(void* memory, u64 bytes) { core_->release(memory, bytes); }
-task_handle runtime_base::upload(void* to, const void* from, u64 bytes) { return core_->upload(to, from, bytes); }
-void runtime_base::download(void* to, const void* from, u64 bytes) { core_->download(to, from, bytes); }
-std::string runtime_base::device_name() const { return core_->device().name(); }
-bool runtime_base::on_cuda() const { return core_->device().is_cuda(); }
-u32 runtime_base::workers() const { return core_->device().workers(); }
-u32 runtime_base::control_blocks() const { return core_->device().control_blocks(); }
-const config& runtime_base::configuration() const { return core_->configuration(); }
-u64 runtime_base::launches() const { return core_->launches(); }
-std::vector<flight_entry> runtime_base::flight_log() { return core_->flight_log(); }
-flight_samples runtime_base::flight_samples() { return core_->flight_samples(); }
-bus_traffic runtime_base::bus_traffic() const { return core_->bus_traffic(); }
 
 } // namespace slipstream

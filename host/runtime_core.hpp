@@ -18,6 +18,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <slipstream/runtime.hpp>
@@ -26,15 +27,47 @@
 
 namespace slipstream::host {
 
+/// A runtime_core that is one part of an engine (host/partitioned_core.hpp): a control block with its own share of the workers and its own memory.
+struct membership {
+    u32 parts = 1;
+    u32 part = 0;
+    runtime_core* first = nullptr; ///< part 0, which outlives the others: it has the channels between all of them, and their fate. Null: this is part 0
+};
+
+/// What the parts of an engine have in common: where one has ended, the others would wait for it; and none stands still while another goes on.
+struct common_fate {
+    std::atomic<bool> ended{false};
+    std::atomic<bool> ending{false}; ///< a watchdog is about to: the others' wait for what it says
+    std::atomic<bool> abandoned{false}; ///< a body never ended: its part's control block may go on, and looks at memory of part 0
+    std::atomic<u64> progress{0}; ///< counts what each part's watchdog sees of its own
+    std::mutex mutex;
+    std::string why;
+};
+
+/// What goes along with a task that touches memory of several parts: see abi/message.hpp.
+struct crossing {
+    abi::crossing_word word;
+    bool stand_in; ///< not the task itself: nothing runs
+    u32 foreign_members = 0; ///< of the task: bits of the typed members that are other parts' memory. They only rebuild its struct: what they do is its stand-ins' to say
+};
+
 class runtime_core {
 public:
-    runtime_core(const config& configuration, const kernel_image& image, const beginning& start = {});
+    runtime_core(const config& configuration, const kernel_image& image, const beginning& start = {}, const membership& member = {});
     ~runtime_core();
 
     /// flags: further message_flags.
-    submit_status submit(u32 type, const void* task, const submit_options& options, bool may_block, task_handle& handle, u32 flags = 0);
-    /// The quick way, where it may be taken: puts a short message of so many accesses into the ring. No handle: nothing was done.
-    task_handle put_short(u32 accesses, const chunk_vector* chunks, u32 slots);
+    submit_status submit(u32 type, const void* task, const submit_options& options, bool may_block, task_handle& handle, u32 flags = 0,
+                         const crossing* crosses = nullptr);
+    /// Would this message, as a crossing one, be taken at once? By the submitting thread.
+    bool has_room(u32 type, const submit_options& options);
+    /// Takes a ring for this thread, if it has none: config_error when there is none left.
+    void claim_ring();
+    /// So many entries in `after`, beside the joins of this thread's ring: too many for a task? (config_error)
+    void check_after(u64 count);
+    bool is_retired(task_handle handle);
+    /// The quick way, where it may be taken: puts a short message of so many accesses into the ring. No handle: nothing was done. part: this one.
+    task_handle put_short(u32 part, u32 accesses, const chunk_vector* chunks, u32 slots);
     task_status query(task_handle handle);
     task_status wait(task_handle handle, deadline until);
     bool wait_all(deadline until);
@@ -44,11 +77,28 @@ public:
     /// Joins go through this port from now on: how tests drive them where there are no streams.
     void use_streams(stream_port* port) { streams_ = port; }
     void pause();
+    void begin_pause() { paused_.store(true, std::memory_order_seq_cst); } ///< what pause() begins with, which waits then
     void resume();
+    /// The end, of which an engine takes each step for all its parts before the next: what was submitted is let run, and exit_limit counts; all of it is
+    /// retired, or the device was lost; the kernel is told to leave; it has left. The destructor takes those that were not taken.
+    void begin_end();
+    void wait_for_end();
+    void begin_leave() { stop_ = true; }
+    void leave();
+    void throw_if_dead();
     void run_batch();
     data_handle register_range(const void* data, u64 bytes, u64 rows, u64 pitch);
+    /// Takes over what another part has just registered, as the same index: all parts of an engine have the same table. Under one lock with register_range().
+    void adopt(const data_handle& handle);
+    u32 handles() const { return static_cast<u32>(ranges_.size()); } ///< under the same lock
+    /// The pool behind allocate().
+    std::pair<u64, u64> pool_range() const { return pool_range_; } ///< address, bytes
     void* allocate(u64 bytes);
-    void release(void* memory, u64 bytes);
+    /// also: what has to be true as well before the memory is handed out anew, and stays so. submits: this thread may take a ring, and a place in it.
+    void release(void* memory, u64 bytes, std::function<bool()> also = {}, bool submits = true);
+    u64 low_water(u32 ring) const;
+    u64 submitted(u32 ring) const { return rings_[ring]->submitted.load(std::memory_order_acquire); }
+    u64 unordered_end(u32 ring) const { return rings_[ring]->unordered_end; } ///< by the ring's thread: position behind its last task whose accesses order nothing
     task_handle upload(void* to, const void* from, u64 bytes);
     void download(void* to, const void* from, u64 bytes);
     std::vector<flight_entry> flight_log();
@@ -75,6 +125,7 @@ private:
         std::atomic<u64> begun{0};     ///< messages whose first chunk may be published
         u64 next = 0;                  ///< position of the next message
         bool notes = false;              ///< see take_note
+        u32 index = 0;                   ///< among the rings
         std::vector<stream_point> joins; ///< what the next message has to wait for
         std::vector<std::string_view> names;
         std::atomic<bool> named{false}; ///< names has room: of a task that is submitted and unfinished any thread may read it
@@ -89,7 +140,6 @@ private:
     ring& own_ring(u32& index);
     template <class Store> task_handle put_into(ring& r, const chunk_vector* chunks, u32 slots);
     task_handle put_short_after_a_look(ring& r, const chunk_vector* chunks, u32 slots);
-    bool is_retired(task_handle handle);
     bool all_retired();
     bool something_can_run();
     stream_port& need_streams();
@@ -101,13 +151,16 @@ private:
     std::string describe_heartbeat() const;
     [[noreturn]] void end_stalled_engine(std::chrono::nanoseconds quiet, const char* limit);
     bool leaves_within(std::chrono::milliseconds limit);
-    u64 low_water(u32 ring) const;
+    void abandon_unless_left();
+    std::string name_of(task_handle handle) const;
+    template <class Visit> u32 for_each_held(const Visit& visit);
+    bool holds_a_block();
     std::string describe_task(task_handle h, u32 type);
     std::string describe_rings();
     std::string describe_window();
     void launch();
     void command(device::command c);
-    void throw_if_dead();
+    void end_with_the_others();
     void check_away(const char* call) const;
     void mark_dead(const std::string& why);
     /// Memory that goes back to its pool when tasks are retired.
@@ -116,6 +169,7 @@ private:
         std::array<u64, device::rings_max> low_water{}; ///< and, ring by ring, all before these positions
         void* memory = nullptr;
         u64 bytes = 0;
+        std::function<bool()> also{};
     };
     struct lending_pool {
         memory_pool free;
@@ -130,6 +184,9 @@ private:
     static u32 blocks_for(u64 bytes, u32 workers);
 
     config config_;
+    membership member_;
+    common_fate own_fate_;
+    common_fate& fate_; ///< part 0's
     kernel_image image_;
     std::unique_ptr<backend> backend_;
     host_memory memory_{};
@@ -141,6 +198,7 @@ private:
     failure_book failures_;
 
     std::mutex mutex_;
+    std::pair<u64, u64> pool_range_{};
     lending_pool pool_;
     lending_pool staging_;
     std::vector<abi::handle_entry> ranges_; ///< all that were ever registered: the device keeps what an index named first
@@ -154,6 +212,7 @@ private:
     progress_watch::time_point next_look_{};
     bool stall_told_ = false;
     u32 beats_seen_ = 0; ///< when progress was seen last
+    u64 own_mark_ = 0;   ///< progress of this part, as seen last
     bool watched_at_exit_ = false; ///< exit_limit counts from the destructor's beginning
     bool abandoned_ = false; ///< a body never ended: the backend must outlive the runtime
 
@@ -167,5 +226,10 @@ private:
     std::mutex why_mutex_; ///< of why_dead_ alone: who ends the engine waits for nobody
     std::string why_dead_;
 };
+
+/// The error of a download of memory that a task with this status should have written.
+task_error no_result(const task_status& status);
+/// The GPU that a configuration means; none: the host.
+std::optional<int> gpu_of(const config& configuration, const kernel_image& image);
 
 } // namespace slipstream::host

@@ -23,6 +23,8 @@ struct program_task {
     std::string_view name;   ///< storage: program::names or a literal
 };
 
+inline constexpr double locality_by_order = -1; ///< see program::register_range
+
 /// Tasks in submission order. Built once, before any engine runs; engines do not change it.
 class program {
 public:
@@ -53,12 +55,22 @@ public:
 
     /// Declares memory as a unit of dependency. The result makes members and accesses of this program's tasks; its index is
     /// the program's own: an engine with a runtime registers all of them there and translates, others see the range.
-    data_handle register_range(const void* data, u64 bytes) { return register_memory(data, bytes, 0, 0); }
-    data_handle register_tile(const void* data, u64 row_bytes, u64 rows, u64 pitch)
+    /// `locality`, from 0 to below 1: where it lies in what the program is about (point 3 of 10: 0.3). Pieces of near localities
+    /// come to the same part of an engine (config::parts). Without it the order of registration says that.
+    data_handle register_range(const void* data, u64 bytes, double locality = locality_by_order)
     {
-        return register_memory(data, row_bytes, rows > 1 ? rows : 0, rows > 1 ? pitch : 0);
+        return register_memory(data, bytes, 0, 0, locality);
+    }
+    data_handle register_tile(const void* data, u64 row_bytes, u64 rows, u64 pitch, double locality = locality_by_order)
+    {
+        return register_memory(data, row_bytes, rows > 1 ? rows : 0, rows > 1 ? pitch : 0, locality);
     }
     const std::vector<data_handle>& registrations() const { return registrations_; }
+    /// Of registration i, from 0 to below 1.
+    double locality(std::size_t i) const
+    {
+        return localities_[i] >= 0 ? localities_[i] : static_cast<double>(i) / static_cast<double>(registrations_.size());
+    }
 
     /// Keeps a copy of a name for the life of the program.
     std::string_view keep_name(std::string name) { return names_.emplace_back(std::move(name)); }
@@ -85,8 +97,9 @@ public:
     }
 
 private:
-    data_handle register_memory(const void* data, u64 bytes, u64 rows, u64 pitch)
+    data_handle register_memory(const void* data, u64 bytes, u64 rows, u64 pitch, double locality)
     {
+        localities_.push_back(locality);
         registrations_.push_back({static_cast<u32>(registrations_.size()), reinterpret_cast<u64>(data), bytes, static_cast<u32>(rows),
                                   static_cast<u32>(pitch)});
         return registrations_.back();
@@ -95,6 +108,7 @@ private:
     kernel_image image_;
     std::vector<program_task> tasks_;
     std::vector<data_handle> registrations_;
+    std::vector<double> localities_; ///< of each of them, or locality_by_order
     std::vector<u64> bytes_;
     std::vector<declared_access> accesses_;
     std::vector<u32> after_;

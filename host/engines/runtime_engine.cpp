@@ -1,6 +1,7 @@
 // Runs a program's tasks on a runtime: start, clock, end and errors are the same for all of them.
 #include "host/engines/runtime_engine.hpp"
 #include "device/layout.hpp"
+#include "host/engines/memory_placement.hpp"
 #include "host/engines/run_clock.hpp"
 #include <algorithm>
 
@@ -20,6 +21,7 @@ void runtime_engine::prepare(const program& p)
     c.handles_max = std::max(c.handles_max, static_cast<u32>(p.registrations().size()));
     runtime_ = std::make_unique<runtime_base>(c, image_);
     runtime_->pause();
+    place(p);
     translate(p);
     handles_.resize(p.tasks().size());
 }
@@ -30,9 +32,10 @@ run_result runtime_engine::run(const program& p)
     const bool preloaded = when().mode == arrival_mode::preloaded;
     if (!preloaded) {
         runtime_->resume();
-        // A marker brings the kernel onto the device: launching it is start-up, not part of the program.
+        // A marker brings the kernel onto the device: launching it is start-up, not part of the program. Of a whole-memory task
+        // every part hears.
         submit_options first;
-        first.order = ordering::no_access;
+        first.order = config_.parts > 1 ? ordering::whole_memory : ordering::no_access;
         (void)runtime_->wait(runtime_->submit_bytes(image_.types - 1, nullptr, first));
     }
 
@@ -50,6 +53,7 @@ run_result runtime_engine::run(const program& p)
     runtime_->pause(); // nobody else's launch waits for our kernel between two runs
     const bus_traffic moved = runtime_->bus_traffic() - before;
     result.counts = {{"bus_bytes_to_gpu", moved.to_gpu()}, {"bus_bytes_to_host", moved.to_host()}};
+    if (config_.parts > 1) result.counts.emplace_back("crossing_tasks", crossing_tasks_);
 
     const std::span<const program_task> tasks = p.tasks();
     for (std::size_t i = 0; i < handles_.size(); ++i)
@@ -88,6 +92,20 @@ double runtime_engine::scheduling_sms()
 {
     // A control block has a worker's place on its SM.
     return runtime_->on_cuda() ? static_cast<double>(runtime_->control_blocks()) / runtime_->configuration().workers_per_sm : 0;
+}
+
+/// The program's memory is not from the runtime's pool.
+void runtime_engine::place(const program& p)
+{
+    if (config_.parts == 1) return;
+    const std::vector<placed_memory> placed = place_registrations(p, config_.parts);
+    for (const placed_memory& m : placed) runtime_->place(reinterpret_cast<const void*>(m.address), m.bytes, m.part);
+    crossing_tasks_ = crossing_tasks(p, placed);
+    // None of them ends before all are there.
+    if (when().mode == arrival_mode::preloaded && crossing_tasks_ > abi::meetings_max)
+        throw config_error("preloaded: " + std::to_string(crossing_tasks_) + " tasks touch memory of several parts; at most "
+                           + std::to_string(abi::meetings_max)
+                           + " can be submitted before the first one runs; use one part (--parts 1), or run them back-to-back");
 }
 
 void runtime_engine::translate(const program& p)

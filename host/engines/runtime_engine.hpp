@@ -41,10 +41,12 @@ private:
     static constexpr u32 ring_slots_most = 1u << 20; ///< 64 MiB of pinned memory
     u32 slots_of(const program& p) const;
     void translate(const program& p);
+    void place(const program& p);
 
     std::string name_;
     config config_;
     kernel_image image_;
+    u64 crossing_tasks_ = 0; ///< of this program: tasks that touch memory of several parts
     std::vector<u64> words_;                ///< task structs with the runtime's handles; empty: the program's own serve
     std::vector<declared_access> accesses_; ///< likewise
 };

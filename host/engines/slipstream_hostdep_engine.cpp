@@ -17,7 +17,7 @@ namespace {
 class slipstream_hostdep_engine final : public runtime_engine {
 public:
     slipstream_hostdep_engine(const config& configuration, const kernel_image& image)
-        : runtime_engine("slipstream-hostdep", configuration, image),
+        : runtime_engine("slipstream-hostdep", undivided(configuration), image),
           list_max_(std::max(1u, std::min(4 * configuration.window, configuration.accesses_max / 2)))
     {
     }
@@ -27,6 +27,13 @@ public:
 
 private:
     static constexpr u32 refresh_every = 32;
+
+    /// Nothing but memory says which part a task belongs to, and here no memory crosses the bus.
+    static config undivided(config c)
+    {
+        c.parts = 1;
+        return c;
+    }
 
     void submit_all(const program& p, pacer& arriving) override
     {

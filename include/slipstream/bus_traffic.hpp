@@ -1,6 +1,6 @@
 // Bytes that crossed the bus between host memory and the GPU, counted by the engine's own protocol.
 #pragma once
-#include <initializer_list>
+#include <array>
 #include <slipstream/abi/portable.hpp>
 
 namespace slipstream {
@@ -26,15 +26,23 @@ struct bus_traffic {
     u64 to_gpu() const { return ring_payload + ring_polls + handles + commands; }
     u64 to_host() const { return ring_progress + completions + failures + heartbeats + recorder + flight_log; }
 
+    using count = u64 bus_traffic::*;
+    static constexpr auto all()
+    {
+        return std::array<count, 10>{&bus_traffic::ring_payload, &bus_traffic::ring_polls, &bus_traffic::handles, &bus_traffic::commands,
+                                     &bus_traffic::ring_progress, &bus_traffic::completions, &bus_traffic::failures,
+                                     &bus_traffic::heartbeats, &bus_traffic::recorder, &bus_traffic::flight_log};
+    }
     /// Between two readings of one runtime, the earlier one on the right.
     friend bus_traffic operator-(bus_traffic later, const bus_traffic& earlier)
     {
-        using count = u64 bus_traffic::*;
-        for (const count part : {&bus_traffic::ring_payload, &bus_traffic::ring_polls, &bus_traffic::handles, &bus_traffic::commands,
-                                        &bus_traffic::ring_progress, &bus_traffic::completions, &bus_traffic::failures,
-                                        &bus_traffic::heartbeats, &bus_traffic::recorder, &bus_traffic::flight_log})
-            later.*part -= earlier.*part;
+        for (const count part : all()) later.*part -= earlier.*part;
         return later;
+    }
+    friend bus_traffic operator+(bus_traffic a, const bus_traffic& b)
+    {
+        for (const count part : all()) a.*part += b.*part;
+        return a;
     }
 };
 

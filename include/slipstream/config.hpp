@@ -13,6 +13,11 @@ struct config {
     u32 ring_slots = 1024;   ///< 64-byte slots of each submission ring; 4 or more, rounded up to a power of two
     u32 rings = 4;           ///< submitting threads, 1 to 16; the window must have more slots than this
     u32 workers_per_sm = 1;  ///< resident thread blocks on each SM, 1 or 2
+    /// Control blocks, 1 to 8: each with its share of the SMs' workers (of host_workers on the host device) and of the memory, and with a submission ring and a
+    /// pool of its own. What a task costs the control block is paid in the part whose memory it touches; one that touches several is ordered in each of
+    /// them. window, ring_slots, memory_bytes and staging_bytes are each part's, handles_max is for all together. With more than 1 one thread submits, `rings` is
+    /// taken as 1, and there is no batch mode. See runtime::place and allocate.
+    u32 parts = 1;
     u32 sms_left_free = 0;   ///< SMs the kernel's grid does not fill (other kernels may still share the rest)
     u32 host_workers = 0;    ///< worker threads of the host device; 0: number of cores, at least 2, at most 8
     u32 accesses_max = 1024; ///< accesses a task may declare; a task with more becomes a whole-memory task

@@ -1,5 +1,6 @@
 // What a compile-time task list becomes: type table, host bodies, and (under nvcc) the megakernel and plain kernels.
 #pragma once
+#include <slipstream/abi/message.hpp>
 #include <slipstream/block.hpp>
 #include <slipstream/short_message.hpp>
 #include <slipstream/task.hpp>
@@ -84,6 +85,7 @@ kernel_image make_image(const cuda_image* cuda)
     static constexpr kernel_image::host_body bodies[] = {&run_on_host<Tasks>...};
     static constexpr const char* names[] = {name_of<Tasks>()...};
     static constexpr u32 shared[] = {shared_bytes_of<Tasks>()...};
+    static_assert(sizeof...(Tasks) <= abi::message_header::types_max, "a runtime's list has at most 8192 task types");
     return {sizeof...(Tasks), table, encoders, bodies, names, shared, cuda};
 }
 

@@ -17,7 +17,52 @@ namespace slipstream {
 
 namespace host {
 class runtime_core;
+class partitioned_core;
 }
+
+namespace detail {
+
+/// Of an engine with parts (config::parts): which of them each handle's memory lies in. Empty: there is one part.
+struct part_table {
+    const u8* of_handle = nullptr;
+    u32 handles = 0; ///< that there is room for
+    host::runtime_core* const* cores = nullptr;
+    u32 parts = 0;
+    struct {
+        u64 begin, bytes;
+    } pools[abi::parts_max] = {}; ///< of allocate()
+};
+inline constexpr u32 no_single_part = ~0u;
+
+/// The part that an access lies in, if it is a handle's or lies in a pool.
+inline u32 part_of(const part_table& table, u64 address, u64 bytes, u32 handle_plus_one)
+{
+    if (const u32 handle = handle_plus_one - 1; handle < table.handles) return table.of_handle[handle]; // of a raw range: beyond all
+    u32 part = no_single_part;
+    for (u32 p = 0; p < table.parts; ++p) { // to the end: pools are disjoint, and which one it is nobody can predict
+        const u64 at = address - table.pools[p].begin, all = table.pools[p].bytes;
+        part = (at < all) & (bytes <= all - at) ? p : part;
+    }
+    return part;
+}
+
+/// The part that all of a task's members lie in, if that is quickly said.
+template <class T>
+u32 only_part(const T& task, const part_table& table)
+{
+    u32 first = no_single_part;
+    bool single = true;
+    for_each_member(task, [&]<class M>(const M& member) {
+        if constexpr (is_access_v<M>) {
+            const u32 part = part_of(table, reinterpret_cast<u64>(member.data()), member.bytes(), member.handle_plus_one());
+            if (first == no_single_part) first = part;
+            single &= part == first && part != no_single_part;
+        }
+    });
+    return single ? first : no_single_part;
+}
+
+} // namespace detail
 
 using deadline = std::chrono::steady_clock::time_point;
 
@@ -25,7 +70,7 @@ using deadline = std::chrono::steady_clock::time_point;
 ///
 /// Thread-safety: all members may be called from any thread, construction and destruction excepted. Each submitting thread
 /// has a submission ring of its own: tasks of one thread are ordered as submitted, tasks of several threads by their accesses
-/// in the order of admission, and by `after`.
+/// in the order of admission, and by `after`. With config::parts above 1 one thread submits; the others may wait, register and allocate.
 /// Errors: device_error when the device was lost; config_error for arguments that cannot work.
 class runtime_base {
 public:
@@ -86,10 +131,21 @@ public:
     data_handle register_range(const void* data, u64 bytes);
     data_handle register_tile(const void* data, u64 row_bytes, u64 rows, u64 pitch);
 
+    /// config::parts: a task is worked on by the part whose memory it touches; memory of allocate() is its pool's. What is registered, uploaded or downloaded
+    /// lies in one part (config_error otherwise).
+    u32 parts() const;
+    /// Memory of the caller's own belongs to a part from now on; what was never placed belongs to part 0. Waits for everything submitted before, so that nothing in
+    /// flight has taken it for another part's; poison does not move with it. Once placed it stays: config_error if some of it is a pool's or belongs to another part by
+    /// an earlier call, or is registered in part 0. The same again is fine.
+    void place(const void* data, u64 bytes, u32 part);
+    u32 part_of(const void* data) const;
+
     /// Device memory from the runtime's pool: allocates while the kernel is resident, without a CUDA call. 256-byte aligned, holding
     /// whatever was there. While the pool has no such piece, waits for memory that was released; while paused, until resume().
     /// config_error: the pool has no such piece and nothing is to come back; in batch mode nothing does before run_batch().
-    void* allocate(u64 bytes);
+    void* allocate(u64 bytes) { return allocate(bytes, 0); }
+    /// From the pool of a part.
+    void* allocate(u64 bytes, u32 part);
     /// Gives back memory of allocate(), with the same number of bytes. It is handed out anew once every task submitted before this call
     /// that touches it is done. Of this thread's tasks those are waited for that declare an access to it; with ordering::no_access,
     /// and of other threads, all that were submitted before. Never throws; takes a place in the ring, and blocks while that is full.
@@ -113,7 +169,7 @@ public:
     slipstream::flight_samples flight_samples();
     /// What the engine moved across the bus so far; only while paused or after run_batch().
     slipstream::bus_traffic bus_traffic() const;
-    host::runtime_core& core() { return *core_; }
+    host::runtime_core& core(u32 part = 0);
 
 protected:
     /// submit_bytes for a task whose type is known here, `type` in the image's list: its message is put together in the caller.
@@ -139,14 +195,21 @@ private:
     {
         if constexpr (detail::has_short_messages<Task>()) {
             detail::short_room chunks;
-            if (const u32 slots = detail::encode_short<Task>(&task, type, blocks, chunks); slots != 0) [[likely]]
-                return put_short(detail::census_of<Task>::accesses, chunks, slots);
+            constexpr u32 accesses = detail::census_of<Task>::accesses;
+            if (const u32 slots = detail::encode_short<Task>(&task, type, blocks, chunks); slots != 0) [[likely]] {
+                if (part_table_.of_handle == nullptr) [[likely]] return put_short(core_.get(), accesses, chunks, slots);
+                if (const u32 part = detail::only_part(task, part_table_); part != detail::no_single_part)
+                    return put_short_in(part, part_table_.cores[part], accesses, chunks, slots);
+            }
         }
         return {};
     }
-    task_handle put_short(u32 accesses, const detail::chunk_vector* chunks, u32 slots);
+    static task_handle put_short(host::runtime_core* core, u32 accesses, const detail::chunk_vector* chunks, u32 slots);
+    static task_handle put_short_in(u32 part, host::runtime_core* core, u32 accesses, const detail::chunk_vector* chunks, u32 slots);
 
-    std::unique_ptr<host::runtime_core> core_;
+    std::unique_ptr<host::runtime_core> core_;      ///< null: there are several
+    std::unique_ptr<host::partitioned_core> parts_; ///< null: there is one
+    detail::part_table part_table_;
 };
 
 namespace detail {
@@ -186,8 +249,9 @@ class buffer {
     static_assert(std::is_trivially_copyable_v<T> && !std::is_const_v<T>, "a buffer holds bytes for the device: elements are trivially copyable and not const");
 
 public:
-    buffer(runtime_base& runtime, u64 count)
-        : runtime_(&runtime), data_(static_cast<T*>(runtime.allocate(bytes_of(count)))), count_(count)
+    /// In the pool of a part: see config::parts.
+    buffer(runtime_base& runtime, u64 count, u32 part = 0)
+        : runtime_(&runtime), data_(static_cast<T*>(runtime.allocate(bytes_of(count), part))), count_(count)
     {
     }
     buffer(buffer&& other) noexcept

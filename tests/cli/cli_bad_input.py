@@ -33,7 +33,7 @@ class BadUsage(CliTest):
         kineto, _ = self.pair()
         for command in (("replay", kineto), ("run", "random-dag")):
             for flag, values in {"--window": ("0", "15", "-1", "many", "99999999999999999999"), "--ring": ("0", "3", "1.5"),
-                                 "--workers-per-sm": ("0", "3"), "--repeat": ("0",), "--seed": ("-1", "x")}.items():
+                                 "--workers-per-sm": ("0", "3"), "--parts": ("0", "9", "-1", "1.5"), "--repeat": ("0",), "--seed": ("-1", "x")}.items():
                 for value in values:
                     self.refused(*command, "--device", "host", flag, value, names=[flag])
 

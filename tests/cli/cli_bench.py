@@ -5,7 +5,7 @@ import cli_harness
 from cli_harness import CliTest
 
 SMALL = ("--device", "host", "--tasks", 40, "--repeat", 2)
-BENCHMARKS = ("chain", "fan", "throughput", "echo", "blocks", "window", "shards", "bus", "bodies", "large", "idle", "growth", "submit")
+BENCHMARKS = ("chain", "fan", "throughput", "echo", "blocks", "window", "parts", "bus", "bodies", "large", "idle", "growth", "submit")
 
 
 def is_number_or_none(value):
@@ -74,12 +74,27 @@ class Bench(CliTest):
         self.assertGreater(figure["engine_away_us"], 0)
         self.assertIn("no SMs", figure["note"])
 
-    def test_shards_are_engines_side_by_side(self):
-        result, _ = self.json_of("bench", "shards", *SMALL)
-        self.assertEqual([(f["name"].rpartition(", ")[0], f["control_blocks"]) for f in result["figures"]],
-                         [("shards, " + what, n) for what in ("handles, 2 in 1 out", "4 raw ranges") for n in (1, 2, 4, 5, 6)])
+    def test_parts_are_those_of_one_engine_and_some_tasks_cross(self):
+        def name(what, parts):
+            return f"throughput, {what}, window 256" + (f", {parts} parts" if parts > 1 else "")
+        result, done = self.json_of("bench", "parts", "--device", "host", "--tasks", 500, "--repeat", 1)
+        handles, ranges = "handles, 2 in 1 out", "4 raw ranges"
+        wanted = [(name(what, n), n) for what in (handles, ranges) for n in (1, 2, 4, 5, 6)]
+        wanted += [(name(handles, 5) + f", {share} % of the tasks cross", 5) for share in (1, 10)]
+        self.assertEqual([(f["name"], f["control_blocks"]) for f in result["figures"]], wanted)
         for figure in result["figures"]:
-            self.assertGreaterEqual(figure["workers_of_each"], 1)
+            self.assertGreaterEqual(figure["workers"], figure["control_blocks"])
+            self.assertEqual(figure["ring_slots"], 1024)
+        self.assertEqual(result["environment"]["parts"], 1)
+
+    def test_the_parts_are_chosen(self):
+        for name in ("throughput", "window", "submit", "echo", "bus"):
+            result, done = self.json_of("bench", name, *SMALL, "--parts", 3)
+            self.assertEqual(result["environment"]["parts"], 3)
+            self.assertIn("ring 1024 of each of 3 parts", done.stderr)
+            if name in ("throughput", "window"):
+                self.assertEqual({f["control_blocks"] for f in result["figures"]}, {3})
+                self.assertTrue(all(f["name"].endswith("3 parts") for f in result["figures"]))
 
     def test_growth_sweeps_runs_windows_and_accesses(self):
         result, _ = self.json_of("bench", "growth", "--device", "host", "--tasks", 1000, "--repeat", 2)
@@ -177,6 +192,11 @@ class Metg(CliTest):
         self.assertIn("METG(95 %) us", done.stderr)
         self.assertIn("NOT GPU times", done.stderr)
 
+    def test_an_engine_of_several_parts_verifies(self):
+        result, done = self.json_of(*self.TINY, "--engines", "slipstream", "--parts", 2)
+        self.assertIs(result["metg"]["graphs"][0]["curves"][0]["verified"], True, done.stderr)
+        self.assertEqual(result["environment"]["parts"], 2)
+
     def test_every_pattern_verifies_and_the_buffers_are_chosen(self):
         result, _ = self.json_of(*self.TINY, "--pattern", "all", "--buffers", 3, "--engines", "slipstream")
         graphs = result["metg"]["graphs"]
@@ -211,6 +231,12 @@ class Targets(CliTest):
                 self.assertIs(row["figure"]["verified"], True, row)
         self.assertIn("environment", result)
         self.assertIn("not measured", done.stderr)
+        rates = [row for row in rows if row["row"].endswith(" 5 parts")]
+        self.assertEqual([row["figure"]["control_blocks"] for row in rates], [5, 5])
+        for row in rates:
+            self.assertTrue(is_number_or_none(row["figure"]["one_control_block"]))
+        one = [row for row in rows if "window 1024" in row["row"]]
+        self.assertEqual([row["figure"]["control_blocks"] for row in one], [1])
 
     def test_a_wrong_result_fails_the_command(self):
         result, _ = self.json_of("bench", "targets", *SMALL, "--lose-a-task", code=1)
@@ -224,7 +250,7 @@ class BadUsage(CliTest):
 
     def test_numbers_out_of_bounds_are_refused(self):
         for flag, value in (("--repeat", 0), ("--seconds", 0), ("--seconds", "nan"),
-                            ("--tasks", 10_000_001), ("--window", 8), ("--ring", 2)):
+                            ("--tasks", 10_000_001), ("--window", 8), ("--ring", 2), ("--parts", 0), ("--parts", 9)):
             self.refused("bench", "chain", "--device", "host", flag, value, names=(flag,))
         for width in (0, 257):
             self.refused("bench", "fan", "--device", "host", "--width", width, names=("--width",))
@@ -235,6 +261,10 @@ class BadUsage(CliTest):
                                    ("--engine", "slipstream", "metg")):
             for name in ("chain", "targets", "metg" if taker == "fan" else "fan"):
                 self.refused("bench", name, *SMALL, flag, value, names=(f"bench {name}", flag, f"'bench {taker}'"))
+
+    def test_parts_are_refused_where_the_memory_would_lie_in_one(self):
+        for name in ("chain", "fan", "blocks", "parts", "bodies", "large", "idle", "growth"):
+            self.refused("bench", name, *SMALL, "--parts", 2, names=(f"bench {name}", "--parts", "throughput", "targets"))
 
     def test_floors_and_guard_need_a_gpu(self):
         for name in ("floors", "guard"):

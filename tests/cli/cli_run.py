@@ -40,6 +40,27 @@ class Run(CliTest):
             result, _ = self.json_of("run", name, *parameters, "--device", "host", "--repeat", 1)
             self.assertEqual([run["verified"] for run in result["runs"]], [True] * 3, name)
 
+    def test_workloads_verify_on_an_engine_of_several_parts(self):
+        # Stencils and tiles cross from part to part; a diamond of registered cells does, too.
+        for name, parameters, crosses in (("task-bench", ("width=16", "steps=20"), True), ("task-bench", ("width=16", "steps=20", "pattern=no_comm"), False),
+                                          ("task-bench", ("width=16", "steps=5", "handles=0"), False), ("cholesky", ("tiles=6", "precision=fp64"), True),
+                                          ("qr", ("tiles=4",), True), ("random-dag", ("tasks=300",), None), ("fork-join", ("depth=4",), None)):
+            for parts in (2, 3):
+                result, done = self.json_of("run", name, *parameters, "--device", "host", "--repeat", 2, "--parts", parts)
+                self.assertEqual(result["environment"]["parts"], parts)
+                self.assertIn(f"ring 1024 of each of {parts} parts", done.stderr)
+                for run in result["runs"]:
+                    self.assertIs(run["verified"], True, (name, parts, run))
+                    self.assertEqual("crossing_tasks" in run, run["engine"] == "slipstream")  # the others have one part, or none
+                crossing = result["runs"][1]["crossing_tasks"]
+                if crosses is not None:
+                    self.assertEqual(crossing > 0, crosses, (name, parts, crossing))
+
+    def test_a_stencil_is_placed_by_point(self):
+        # Neighbouring points lie in one part, with both of their buffers: in each row but the first, the two tasks beside the border cross.
+        result, _ = self.json_of("run", "task-bench", "width=16", "steps=20", "--device", "host", "--repeat", 1, "--engine", "slipstream", "--parts", 2)
+        self.assertEqual(result["runs"][0]["crossing_tasks"], 2 * 19)
+
     def test_a_known_critical_path_is_printed(self):
         result, done = self.json_of("run", "fork-join", "depth=5", "--device", "host", "--repeat", 1, "--engine", "serial")
         self.assertEqual(result["workload"]["critical_path"], {"tasks": 15, "work_us": 0.7})

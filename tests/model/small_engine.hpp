@@ -35,6 +35,8 @@ struct test_task {
     int fails_block = -1;      ///< of a failing task of several blocks: only this one fails
     int reads_blocks_of = -1;  ///< number of a task of several blocks: each block reads what all of its blocks wrote
     bool clears_failure = false;
+    bool crosses = false; ///< a task of several parts, or, if it has no blocks, a stand-in of one; see device/crossing.hpp
+    abi::crossing_word crossing{};
     bool raw = false; ///< names places by their address where the others do by handle
 };
 
@@ -87,6 +89,8 @@ struct engine_size {
     bool chaining = false;
     bool answers_late = false; ///< with the next one, whenever they may be
     bool by_handle = false; ///< places are registered
+    u32 parts = 1; ///< of an engine, of which this is one
+    u32 part = 0;
     bool by_slots = false; ///< messages, none longer than the ring, are stored by whole slots as they find room
 };
 
@@ -121,8 +125,8 @@ public:
         // Every entry takes one chunk, so a message that is short enough is plain.
         const u32 chunks = 1 + entries + (1 + t.filler + 2) / 3;
         const bool plain = !streamed_ && chunks <= abi::slot_chunks * std::min(abi::message_plain_slots, m.n.ring_slots);
-        const abi::message_header header{t.blocks, 0, (t.whole_memory ? abi::flag_whole_memory : 0u) | (t.clears_failure ? abi::flag_clear_failure : 0u), entries, 1 + t.filler,
-                                         plain ? entries + 1 : 0};
+        const abi::message_header header{t.blocks, 0, (t.whole_memory ? abi::flag_whole_memory : 0u) | (t.clears_failure ? abi::flag_clear_failure : 0u) | (t.crosses ? abi::flag_crossing : 0u), entries, 1 + t.filler,
+                                         plain ? entries + 1 : 0, t.crossing};
         std::vector<abi::chunk> message{header.encode()};
         if (t.after >= 0)
             message.push_back({{abi::encode_first(abi::entry_kind::after, access_mode::none, 0), static_cast<u32>(t.after), 0, 0}});
@@ -192,9 +196,9 @@ public:
         const test_task& t = tasks[number];
         u64 digest = number + 1;
         for (const place_access& a : t.accesses)
-            if (static_cast<u32>(a.mode) & 1) digest = mix(digest, P::get(places[a.place]));
+            if (static_cast<u32>(a.mode) & 1) digest = mix(digest, P::get(shared_places[a.place]));
         for (const place_access& a : t.accesses)
-            if (static_cast<u32>(a.mode) & 2) P::set(places[a.place], digest);
+            if (static_cast<u32>(a.mode) & 2) P::set(shared_places[a.place], digest);
         P::set(results[number], digest);
     }
 
@@ -334,6 +338,7 @@ public:
     device::control_state<P> s;
     host::ring_writer<P> writer;
     typename P::template cell<u64> places[places_max];
+    typename P::template cell<u64>* shared_places = places; ///< several parts: those of the first
     typename P::template cell<u64> results[16];
     typename P::template cell<u64> block_cells[16][4];
     abi::task_type type{};
@@ -349,6 +354,8 @@ private:
         m.n.lone_workers = size.lone_workers;
         m.n.staging = size.staging;
         m.n.chaining = size.chaining;
+        m.n.parts = size.parts;
+        m.n.part = size.part;
         m.n.window_used = size.window_used;
         m.n.rings = 1;
         m.n.ring_slots = size.ring_slots;
@@ -376,6 +383,7 @@ private:
         m.done = c.take<typename P::template word<u32>>(m.n.workers);
         m.stop = c.take<typename P::template word<u32>>(1);
         m.complete_mirror = c.take<u32>(device::completion_words);
+        if (m.n.parts > 1) m.channels = c.take<typename P::template word<u64>>(m.n.parts * m.n.parts * m.n.channel_slots());
         return device::control_state<P>(m.n, c);
     }
 

@@ -218,9 +218,17 @@ public:
     task_handle submit(Runtime& rt, u32 t, u64* cells, const cell_op* device_ops, const std::vector<data_handle>& handles,
                        const std::vector<u32>& rings, const std::vector<u64>& first) const
     {
-        const planned_task& p = plan_[t];
         std::vector<task_handle> after;
-        for (const u32 a : p.after) after.push_back({rings[plan_[a].thread], first[plan_[a].thread] + plan_[a].at_ring});
+        for (const u32 a : plan_[t].after) after.push_back({rings[plan_[a].thread], first[plan_[a].thread] + plan_[a].at_ring});
+        return submit_behind(rt, t, cells, device_ops, handles, after);
+    }
+
+    /// The same, with the handles of the tasks that the plan's `after` names.
+    template <class Runtime>
+    task_handle submit_behind(Runtime& rt, u32 t, u64* cells, const cell_op* device_ops, const std::vector<data_handle>& handles,
+                              const std::vector<task_handle>& after) const
+    {
+        const planned_task& p = plan_[t];
         submit_options o;
         o.blocks = p.blocks;
         o.after = after;
@@ -450,6 +458,34 @@ std::string run_stream(Runtime& rt, const digest_stream& stream, Between between
     rt.wait_all();
     cells.download(memory);
     return stream.compare(memory);
+}
+
+/// The same over the test's own memory, of which pieces are placed in the engine's parts at random. Host device, one thread.
+template <class Runtime, class Between>
+std::string run_stream_in_parts(Runtime& rt, const digest_stream& stream, std::mt19937_64& random, Between between)
+{
+    std::vector<u64> cells = stream.initial();
+    const auto any_part = [&] { return static_cast<u32>(random() % rt.parts()); };
+    // The matrix in pieces of any size, some of them nobody's; of the tiles, those that share their rows together.
+    const u32 matrix = stream.shape().matrix_rows * stream.shape().matrix_pitch;
+    for (u32 at = 0; at < matrix;) {
+        const u32 piece = std::min(matrix - at, 1 + static_cast<u32>(random() % 120));
+        if (random() % 5 != 0) rt.place(cells.data() + at, 8ull * piece, any_part());
+        at += piece;
+    }
+    constexpr u32 cells_of_a_row_of_tiles = 64;
+    for (u32 k = 0; k < stream.shape().handle_tiles; k += 4)
+        rt.place(cells.data() + matrix + k / 4 * cells_of_a_row_of_tiles, 8 * cells_of_a_row_of_tiles, any_part());
+    const auto handles = stream.register_handles(rt, cells.data());
+    std::vector<task_handle> submitted;
+    for (u32 t = 0; t < stream.plan().size(); ++t) {
+        between(t);
+        std::vector<task_handle> after;
+        for (const u32 a : stream.plan()[t].after) after.push_back(submitted[a]);
+        submitted.push_back(stream.submit_behind(rt, t, cells.data(), stream.ops().data(), handles, after));
+    }
+    rt.wait_all();
+    return stream.compare(cells);
 }
 
 } // namespace slipstream::tests

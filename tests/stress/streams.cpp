@@ -43,7 +43,7 @@ struct delays_on {
 };
 
 /// One seed: everything about the run follows from it (the schedule of the threads excepted).
-std::string run_seed(u64 seed, bool parks)
+std::string run_seed(u64 seed, bool parks, bool parts)
 {
     std::mt19937_64 random(seed);
     config c;
@@ -53,20 +53,21 @@ std::string run_seed(u64 seed, bool parks)
     c.window = random() % 2 ? 16 : 32u << random() % 3;
     c.ring_slots = random() % 2 ? 4 : 8u << random() % 4;
     stream_shape shape;
-    shape.threads = 1 + static_cast<u32>(random() % 4);
+    shape.threads = parts ? 1 : 1 + static_cast<u32>(random() % 4);
     shape.tasks = 200 + static_cast<u32>(random() % 400);
     shape.blocks_max = 1 + static_cast<u32>(random() % 20);
     shape.spin_max = 100;
     shape.whole_per_mille = random() % 2 ? 15 : 60;
     c.rings = shape.threads + static_cast<u32>(random() % 3);
     c.host_workers = 1 + static_cast<u32>(random() % 8);
+    if (parts) c.parts = 2 + static_cast<u32>(random() % 3);
     if (random() % 2) c.residency = 1ms;
     if (shape.threads == 1 && random() % 2) c.accesses_max = 24; // with threads, a task may name more than that in `after`
     delay_seed = seed;
     delay_one_in = 32u << random() % 5;
     favourite = static_cast<u32>(random() % static_cast<u32>(device::edge::count));
-    std::printf("seed %llu: %s window %u ring %u rings %u threads %u workers %u residency %lld ms, %s delayed\n", static_cast<unsigned long long>(seed),
-                parks ? "parks" : "stays", c.window, c.ring_slots, c.rings, shape.threads, c.host_workers,
+    std::printf("seed %llu: %s parts %u window %u ring %u rings %u threads %u workers %u residency %lld ms, %s delayed\n", static_cast<unsigned long long>(seed),
+                parks ? "parks" : "stays", c.parts, c.window, c.ring_slots, c.rings, shape.threads, c.host_workers,
                 static_cast<long long>(c.residency.count()), device::edge_name(static_cast<device::edge>(favourite.load())));
     std::fflush(stdout);
     const delays_on delays;
@@ -86,9 +87,10 @@ std::string run_seed(u64 seed, bool parks)
         });
     std::string verdict;
     try {
-        verdict = run_stream(rt, stream, [&](u32 t) {
+        const auto now_and_then = [&](u32 t) {
             if (mix(seed + t) % 32 == 0) std::this_thread::sleep_for(std::chrono::microseconds(mix(t) % 200));
-        });
+        };
+        verdict = parts ? run_stream_in_parts(rt, stream, random, now_and_then) : run_stream(rt, stream, now_and_then);
     } catch (const std::exception& e) {
         verdict = e.what();
     }
@@ -97,15 +99,15 @@ std::string run_seed(u64 seed, bool parks)
     return verdict;
 }
 
-void run_for(u64 first_seed, bool parks, u64 share_of_time)
+void run_for(u64 first_seed, bool parks, bool parts, u64 share_of_time)
 {
     const u64 given = number_from_env("SLIPSTREAM_SEED", 0);
     const auto seconds = std::chrono::seconds(number_from_env("SLIPSTREAM_STRESS_SECONDS", 20));
     const auto until = clock_type::now() + seconds / static_cast<int>(share_of_time);
     u64 seed = given ? given : first_seed;
     do {
-        in_time(60, [seed, parks] {
-            const std::string verdict = run_seed(seed, parks);
+        in_time(60, [seed, parks, parts] {
+            const std::string verdict = run_seed(seed, parks, parts);
             INFO(verdict);
             REQUIRE(verdict.empty());
         });
@@ -115,6 +117,8 @@ void run_for(u64 first_seed, bool parks, u64 share_of_time)
 
 } // namespace
 
-TEST_CASE("delays around every atomic operation change no result", "[stress]") { run_for(1000, false, 2); }
+TEST_CASE("delays around every atomic operation change no result", "[stress]") { run_for(1000, false, false, 3); }
 
-TEST_CASE("parks at random points under delays lose nothing and change no result", "[stress]") { run_for(2000, true, 2); }
+TEST_CASE("parks at random points under delays lose nothing and change no result", "[stress]") { run_for(2000, true, false, 3); }
+
+TEST_CASE("crossing tasks between parts that park at random points, under delays, change no result", "[stress]") { run_for(3000, true, true, 3); }

@@ -937,6 +937,28 @@ TEST_CASE("of several that wait for a task one comes behind it, and none that wa
     t.check_empty();
 }
 
+TEST_CASE("a task is mailed to an idle worker though one that is ready after it would come behind that one's last mail", "[device][staging][chaining]")
+{
+    staging_test t(1, 32, true);
+    t.put(0);
+    t.settle();
+    t.put(1); // the worker's second mail
+    t.settle();
+    t.put(2); // waits for an idle worker
+    t.settle();
+    t.put_behind(3, {1}); // staged, behind the last mail
+    t.settle();
+    CHECK(t.staged(3));
+    t.run(0, 0);
+    t.run(0, 1);
+    t.run(0, 2); // nobody else will ever answer
+    const mail last = t.ports[0].wait();
+    REQUIRE((!last.leaves() && last.slot() == 3));
+    t.answer(0, last);
+    t.settle();
+    t.check_empty();
+}
+
 TEST_CASE("two brief tasks that wait for one come behind it, one behind the other, and whoever waits for both behind them", "[device][staging][chaining]")
 {
     const bool one_by_one = GENERATE(false, true); // or of one parcel

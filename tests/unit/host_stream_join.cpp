@@ -134,6 +134,38 @@ TEST_CASE("after_stream holds back what this thread submits later, and only that
     });
 }
 
+TEST_CASE("with parts a stream holds back what is submitted later to each of them, crossing tasks too; and waits for a task of any", "[api][stream][parts]")
+{
+    in_time(20, [] {
+        played_streams streams;
+        auto c = host_config();
+        c.parts = 3;
+        c.host_workers = 6;
+        engine rt(c);
+        for (u32 p = 0; p < 3; ++p) rt.core(p).use_streams(&streams);
+        std::vector<u64> x(3, 1);
+        for (u32 p = 0; p < 3; ++p) rt.place(&x[p], 8, p);
+        for (u32 round = 0; round < 5; ++round) {
+            x = {1, 1, 1};
+            streams.work(1);
+            const auto before = rt.submit(step_task{{&x[0], 1}});
+            rt.after_stream(played_streams::handle(1));
+            const auto no_access = rt.submit(marker_task{}, {.order = ordering::no_access});
+            std::vector<task_handle> behind;
+            for (u32 p = 0; p < 3; ++p) behind.push_back(rt.submit(step_task{{&x[p], 1}}));
+            const auto crossing = rt.submit(step_task{{x.data(), 3}});
+            CHECK(rt.wait(before).ok());
+            CHECK(rt.wait(crossing, after(20ms)).state == task_state::pending);
+            for (const auto h : {no_access, behind[0], behind[1], behind[2]}) CHECK(rt.query(h).state == task_state::pending);
+            rt.signal_stream(played_streams::handle(2), behind[2]);
+            CHECK(std::ranges::count_if(streams.holds, [](const auto& h) { return !h.second.open(); }) == 1);
+            streams.finish(1);
+            CHECK(rt.wait(crossing).ok());
+            CHECK(x == std::vector<u64>{stepped(1, 3), stepped(1, 2), stepped(1, 2)});
+        }
+    });
+}
+
 TEST_CASE("an idle stream costs nothing, several streams are all waited for, in any order of their ends", "[api][stream]")
 {
     in_time(20, [] {

@@ -15,6 +15,11 @@ namespace {
 
 constexpr std::chrono::seconds time_allowed{8 * 60};
 
+bool given(const options& o, const char* flag)
+{
+    return std::find(o.bench_given.begin(), o.bench_given.end(), flag) != o.bench_given.end();
+}
+
 // Null for floors, guard, metg and targets, whose results are no plain figures of this engine.
 const bench::benchmark* find_benchmark(const std::string& name)
 {
@@ -36,8 +41,15 @@ void refuse_flags_of_others(const options& o)
         const char *flag, *benchmark;
     } takers[] = {{"--width", "fan"}, {"--pattern", "metg"}, {"--buffers", "metg"}, {"--engines", "metg"}};
     for (const auto& [flag, benchmark] : takers)
-        if (o.benchmark != benchmark && std::find(o.bench_given.begin(), o.bench_given.end(), flag) != o.bench_given.end())
+        if (o.benchmark != benchmark && given(o, flag))
             throw usage_error("bench " + o.benchmark + ": takes no " + flag + "; leave it out, or use 'bench " + benchmark + "', which does");
+    // Of the others, the memory lies in one part, so that the rest of the engine would stand idle; `parts` goes through its own numbers.
+    constexpr std::string_view of_parts[] = {"throughput", "window", "echo", "bus", "submit", "metg", "targets"};
+    if (given(o, "--parts") && std::find(std::begin(of_parts), std::end(of_parts), o.benchmark) == std::end(of_parts)) {
+        std::string takers_text;
+        for (const std::string_view name : of_parts) takers_text += (takers_text.empty() ? "" : ", ") + std::string(name);
+        throw usage_error("bench " + o.benchmark + ": takes no --parts; leave it out, or use one of these, which do: " + takers_text);
+    }
 }
 
 bool all_good(const std::vector<bench::figure>& figures)
@@ -84,8 +96,8 @@ int measure_and_report(const options& o, const bench::benchmark* chosen, const r
     field(w, "command", "bench " + o.benchmark);
     bool good = true;
     const auto head = [&](const char* what) {
-        std::fprintf(to, "bench %s: %s\n%s, window %u, ring %u, commit %s:\n", o.benchmark.c_str(), what, e.device.c_str(),
-                     o.window, o.ring, e.commit.c_str());
+        std::fprintf(to, "bench %s: %s\n%s, %s, commit %s:\n", o.benchmark.c_str(), what, e.device.c_str(), sizes_text(o).c_str(),
+                     e.commit.c_str());
     };
     const auto list_targets = [&](const char* what, const std::vector<bench::target>& targets) {
         head(what);
@@ -148,7 +160,7 @@ int run_bench(const options& o)
     bench::floor_book floors(device->is_cuda() ? bench::all_floors(device->ordinal()) : std::vector<bench::floor_entry>{},
                              o.repeat);
     return measure_and_report(o, chosen, target, e, *device,
-                              {engine_configuration(o, *device), {o.repeat, o.tasks, o.seconds}, o.lose_a_task, o.width, e.is_cuda,
+                              {engine_configuration(o, *device), {o.repeat, o.tasks, o.seconds}, given(o, "--parts"), o.lose_a_task, o.width, e.is_cuda,
                                gpu_memory_bytes(*device), floors, *device});
 }
 

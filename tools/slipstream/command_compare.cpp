@@ -90,8 +90,8 @@ struct session {
 void print_heading(session& s)
 {
     if (std::exchange(s.headed, true)) return;
-    std::fprintf(s.to, "Back-to-back on %s, window %u, ring %u, %u runs each, commit %s\n", s.e.device.c_str(), s.o.window,
-                 s.o.ring, s.o.repeat, s.e.commit.c_str());
+    std::fprintf(s.to, "Back-to-back on %s, %s, %u runs each, commit %s\n", s.e.device.c_str(), sizes_text(s.o).c_str(), s.o.repeat,
+                 s.e.commit.c_str());
 }
 
 void compare_subject(session& s, subject what, const std::string& place)

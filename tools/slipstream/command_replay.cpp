@@ -140,6 +140,7 @@ int run_replay(const options& o)
             workloads::replay_options how;
             how.break_kind = o.break_kind;
             how.resident = engine_configuration(o, *device);
+            how.resident.parts = 1; // a body alone may have all workers
             how.progress = [&](double done, double total) { bar.at(done, total); };
             work.emplace(*device, recorded, how);
         }
@@ -148,8 +149,8 @@ int run_replay(const options& o)
 
         std::vector<engine_runs> runs = compare(*work, names, o, *device, {}, when);
         if (!when.at_us.empty()) note_delays(runs, when.at_us.back());
-        std::fprintf(to, "\nReplay %s on %s, window %u, ring %u, %u runs each, commit %s:\n", o.mode.c_str(), e.device.c_str(), o.window,
-                     o.ring, o.repeat, e.commit.c_str());
+        std::fprintf(to, "\nReplay %s on %s, %s, %u runs each, commit %s:\n", o.mode.c_str(), e.device.c_str(), sizes_text(o).c_str(),
+                     o.repeat, e.commit.c_str());
         if (!when.at_us.empty())
             std::fprintf(to, "  tasks arrive over %s us, as recorded (profiling slows the host that was recorded)\n", microseconds(when.at_us.back()).c_str());
         for (const auto& name : left_out) std::fprintf(to, "  %s takes no %s tasks and is left out\n", name.c_str(), o.mode.c_str());

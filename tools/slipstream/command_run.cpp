@@ -115,7 +115,7 @@ int run_workload(const options& o)
     } else {
         w.EndObject();
         const std::vector<engine_runs> runs = compare(*work, names, o, *device);
-        std::fprintf(to, "\nBack-to-back on %s, window %u, ring %u, %u runs each, commit %s:\n", e.device.c_str(), o.window, o.ring, o.repeat,
+        std::fprintf(to, "\nBack-to-back on %s, %s, %u runs each, commit %s:\n", e.device.c_str(), sizes_text(o).c_str(), o.repeat,
                      e.commit.c_str());
         print_rows(to, rows_of(runs));
         print_phases(to, runs);

@@ -31,6 +31,12 @@ std::vector<std::string> chosen_engines(const std::string& wanted, bool cuda)
     return out;
 }
 
+std::string sizes_text(const options& o)
+{
+    return "window " + std::to_string(o.window) + ", ring " + std::to_string(o.ring)
+           + (o.parts > 1 ? " of each of " + std::to_string(o.parts) + " parts" : "");
+}
+
 config engine_configuration(const options& o, const engines::device_memory& device)
 {
     config c;
@@ -40,6 +46,7 @@ config engine_configuration(const options& o, const engines::device_memory& devi
     c.ring_slots = o.ring;
     c.rings = 1; // engines submit from one thread
     c.workers_per_sm = o.workers_per_sm;
+    c.parts = o.parts;
     c.staging = o.staging;
     c.chaining = o.chaining;
     return c;

@@ -24,6 +24,9 @@ struct engine_runs {
 /// The engines `--engine` names, in the order of engine_names(); throws config_error for an unknown name.
 std::vector<std::string> chosen_engines(const std::string& wanted, bool cuda);
 
+/// Window, ring and parts, as reports say them.
+std::string sizes_text(const options& o);
+
 /// The configuration of the engines that `o` asks for, on the device that was opened.
 config engine_configuration(const options& o, const engines::device_memory& device);
 

@@ -50,6 +50,7 @@ void write_environment(json_writer& w, const environment& e, const options& o)
     field(w, "window", o.window);
     field(w, "ring", o.ring);
     field(w, "workers_per_sm", o.workers_per_sm);
+    field(w, "parts", o.parts);
     field(w, "staging", o.staging);
     field(w, "chaining", o.chaining);
     field(w, "repeat", o.repeat);

@@ -32,6 +32,8 @@ void add_engine_flags(CLI::App& app, options& o)
     app.add_option("--window", o.window, "in-flight tasks of the slipstream engine, 16 to 4096")->capture_default_str();
     app.add_option("--ring", o.ring, "slots of the submission ring, 4 or more")->capture_default_str();
     app.add_option("--workers-per-sm", o.workers_per_sm, "resident thread blocks on each SM, 1 or 2")->capture_default_str();
+    app.add_option("--parts", o.parts, "of the slipstream engine, each with a control block, a ring, and its share of the SMs and of the memory, 1 to 8")
+        ->capture_default_str();
     app.add_flag("!--no-staging", o.staging, "mail no task before those that it waits for are complete (to measure what that gains)");
     app.add_flag("!--no-chaining", o.chaining, "mail no task behind one that it waits for, to the same worker (likewise)");
     app.add_option("--repeat", o.repeat, "runs of everything measured; engines alternate")->capture_default_str();
@@ -41,7 +43,7 @@ void add_engine_flags(CLI::App& app, options& o)
 void add_bench_flags(CLI::App& app, options& o)
 {
     app.add_option("BENCHMARK", o.benchmark,
-                   "floors, chain, fan, throughput, echo, blocks, window, shards, bus, bodies, large, idle, growth, submit, guard, metg or targets");
+                   "floors, chain, fan, throughput, echo, blocks, window, parts, bus, bodies, large, idle, growth, submit, guard, metg or targets");
     add_engine_flags(app, o);
     app.add_option("--tasks", o.tasks, "tasks of a run; a slope is taken to a run of twice as many (default: what --seconds allow). metg: of a graph");
     app.add_option("--seconds", o.seconds, "measuring time of one figure, when --tasks is not given")->capture_default_str();
@@ -114,6 +116,7 @@ void check(const options& o)
     range("--window", o.window, 16, 4096, usual.window);
     range("--ring", o.ring, 4, 1u << 24, usual.ring);
     range("--workers-per-sm", o.workers_per_sm, 1, 2, usual.workers_per_sm);
+    range("--parts", o.parts, 1, 8, usual.parts);
     range("--repeat", o.repeat, 1, 100000, usual.repeat);
     range("--timeline-entries", o.timeline_entries, 64, 1u << 20, usual.timeline_entries);
     range("--tasks", o.tasks, 0, 10'000'000, usual.tasks);

@@ -12,6 +12,7 @@ struct options {
     u32 window = 256;
     u32 ring = 1024;
     u32 workers_per_sm = 1;
+    u32 parts = 1; ///< of the slipstream engine
     bool staging = true;
     bool chaining = true;
     u32 repeat = 11;

@@ -4,8 +4,8 @@
 //   tag = lap + 1 (mod 2^32), lap = ring position / ring slots (a power of two). Zero-filled memory is no valid lap 0. A slot is overwritten
 //   only after the reader acknowledged it, so a reader can meet only the current tag or the one of the lap before.
 // A message is a run of chunks; it starts on a slot boundary and its last slot is filled up with empty chunks:
-//   header        w0 blocks | w1 task type (16 bits), flags (8), 1 + chunks of entries if plain (8) | w2 entries (after +
-//                 accesses), scalar words. Plain: no entry takes two chunks, and the message is no longer than
+//   header        w0 blocks | w1 task type (13 bits), crossing: peer (3), flags (8), 1 + chunks of entries if plain (8) | w2 entries (after +
+//                 accesses; 16 bits), scalar words (7), crossing: meeting (9). Plain: no entry takes two chunks, and the message is no longer than
 //                 message_plain_slots slots, nor than its ring
 //   entries       in order: `after` entries, accesses of the typed members in member order, further accesses
 //   scalars       3 words a chunk
@@ -17,6 +17,8 @@
 //   rect    the same with w2 = width in bytes, then a chunk: w0 = rows, w1 = pitch in bytes
 //   after   w0 = kind<<25 | ring, w1 = position bits 31..0, w2 = position bits 63..32
 //           ring 255: no task but a CUDA stream: join word = position bits 63..32, raised to at least bits 31..0 (it wraps)
+// A task that touches memory of several parts of an engine (config::parts) crosses: it goes to one of them, its home, and a stand-in goes to each of the
+// others, with what the task does to memory there, and without blocks (header w0 = 0). See device/crossing.hpp.
 //
 // Kept free for what may come:
 //   tile-level dependencies     entry kind `after` gains a threshold: the spare bits of its w0 (24..16)
@@ -56,6 +58,7 @@ enum message_flags : u32 {
     flag_rename = 1u << 3,       ///< reserved
     flag_no_access = 1u << 5,    ///< the accesses only rebuild the task struct; nothing is ordered by them
     flag_clear_failure = 1u << 6, ///< of a whole-memory task: all poison is forgotten when its turn comes
+    flag_crossing = 1u << 7,     ///< a task that touches memory of several parts of the engine, or its stand-in in one of them
     flag_async_proxy = 1u << 4,  ///< reserved: body uses bulk copies, its releases need the proxy fence
 };
 
@@ -70,6 +73,21 @@ SLIPSTREAM_BOTH u32 lap_tag(u64 position, u32 slots)
 #endif
 }
 
+inline constexpr u32 parts_max = 8;
+inline constexpr u32 meetings_max = 512; ///< of crossing tasks with the same home; the host has no more of them under way
+/// What the host says of a task, or a stand-in, that ended for what happened in another part of the engine, until it has found out what that was.
+inline constexpr u32 status_crossing = 0xffffffff;
+
+/// Where a crossing task and its stand-ins meet.
+struct crossing_word {
+    u32 word = 0; ///< meeting | peer << 9
+
+    SLIPSTREAM_BOTH static crossing_word make(u32 meeting, u32 peer) { return {meeting | peer << 9}; }
+    SLIPSTREAM_BOTH u32 meeting() const { return word & (meetings_max - 1); } ///< of its home's
+    SLIPSTREAM_BOTH u32 peer() const { return word >> 9; } ///< of the task: how many stand-ins it has; of a stand-in: the task's home
+};
+static_assert(meetings_max == 1u << 9 && parts_max == 1u << 3);
+
 /// The first chunk of a message, decoded.
 struct message_header {
     u32 blocks;
@@ -78,6 +96,7 @@ struct message_header {
     u32 entries; ///< after entries and accesses
     u32 scalars; ///< words
     u32 entry_chunks_plus_one = 0; ///< 0: not plain
+    crossing_word crossing{};      ///< with flag_crossing
 
     SLIPSTREAM_BOTH bool plain() const { return entry_chunks_plus_one != 0; }
     SLIPSTREAM_BOTH u32 entry_chunks() const { return entry_chunks_plus_one - 1; }
@@ -85,15 +104,17 @@ struct message_header {
     SLIPSTREAM_BOTH u32 plain_chunks() const { return entry_chunks_plus_one + (scalars + 2) / 3; }
 
     static constexpr u32 entries_max = 0xffff;
-    static constexpr u32 scalars_max = 0xffff;
+    static constexpr u32 types_max = 1u << 13;
+    static constexpr u32 scalars_max = 0x7f;
 
     SLIPSTREAM_BOTH chunk encode() const
     {
-        return chunk{{blocks, type | flags << 16 | entry_chunks_plus_one << 24, entries | scalars << 16, 0}};
+        return chunk{{blocks, type | crossing.peer() << 13 | flags << 16 | entry_chunks_plus_one << 24, entries | scalars << 16 | crossing.meeting() << 23, 0}};
     }
     SLIPSTREAM_BOTH static message_header decode(const chunk& c)
     {
-        return {c.w[0], c.w[1] & 0xffff, c.w[1] >> 16 & 0xff, c.w[2] & 0xffff, c.w[2] >> 16, c.w[1] >> 24};
+        return {c.w[0], c.w[1] & (types_max - 1), c.w[1] >> 16 & 0xff, c.w[2] & 0xffff, c.w[2] >> 16 & scalars_max, c.w[1] >> 24,
+                crossing_word::make(c.w[2] >> 23, c.w[1] >> 13 & (parts_max - 1))};
     }
 };
 

@@ -11,6 +11,7 @@ namespace slipstream::bench {
 struct bench_setup {
     config configuration;
     effort how_long;
+    bool parts_given = false; ///< configuration.parts: by the user
     bool lose_a_task = false; ///< for tests
     u32 fan_width = 8;
     bool on_cuda = false;
@@ -23,7 +24,8 @@ std::vector<figure> bench_chain(const bench_setup& s);
 std::vector<figure> bench_fan(const bench_setup& s);
 std::vector<figure> bench_throughput(const bench_setup& s);
 std::vector<figure> bench_window(const bench_setup& s);
-std::vector<figure> bench_shards(const bench_setup& s);
+/// One engine of 1 to 6 parts, and what tasks cost it that touch memory of two.
+std::vector<figure> bench_parts(const bench_setup& s);
 std::vector<figure> bench_echo(const bench_setup& s);
 std::vector<figure> bench_blocks(const bench_setup& s);
 std::vector<figure> bench_submit(const bench_setup& s);
@@ -41,7 +43,9 @@ figure fan_figure(const bench_setup& s, u32 width, fan_parts parts);
 figure blocks_figure(const bench_setup& s, u32 blocks);
 figure wide_chain_figure(const bench_setup& s); ///< as many blocks as there are workers
 enum class declared;
-figure throughput_figure(const bench_setup& s, declared what, u32 window);
+/// Of as many parts as the configuration says. With handles, so many of a hundred tasks read memory of two.
+figure throughput_figure(const bench_setup& s, declared what, u32 window, u32 crossing_percent = 0);
+inline constexpr u32 parts_for_rates = 5; ///< that the rates of `bench targets` are asked of
 /// Bytes a task of one slot (declared::handles) or two (declared::four_ranges).
 figure bus_figure(const bench_setup& s, declared what);
 /// A task of very many blocks, beside the same body launched; its image holds the bodies of all kinds.

@@ -1,4 +1,4 @@
-// throughput and window: how many independent tasks a second, fed live by one thread.
+// throughput, window and parts: how many independent tasks a second, fed live by one thread.
 #include "tools/slipstream/bench/benchmarks.hpp"
 #include "tools/slipstream/bench/floors/floor_names.hpp"
 #include "tools/slipstream/bench/independent_tasks.hpp"
@@ -24,9 +24,17 @@ const char* name_of(declared what)
     return "no accesses";
 }
 
+std::string name_of(const bench_setup& s, declared what, u32 window, u32 crossing_percent)
+{
+    std::string out = std::string("throughput, ") + name_of(what) + ", window " + std::to_string(window);
+    if (s.configuration.parts > 1) out += ", " + std::to_string(s.configuration.parts) + " parts";
+    if (crossing_percent != 0) out += ", " + std::to_string(crossing_percent) + " % of the tasks cross";
+    return out;
+}
+
 } // namespace
 
-figure throughput_figure(const bench_setup& s, declared what, u32 window)
+figure throughput_figure(const bench_setup& s, declared what, u32 window, u32 crossing_percent)
 {
     const std::vector<std::string> alternatives{floor_names::graph_parallel(4)};
     s.floors.prepare(alternatives);
@@ -35,12 +43,13 @@ figure throughput_figure(const bench_setup& s, declared what, u32 window)
     c.window = window;
     c.memory_bytes += independent_tasks_bytes(most);
     bench_runtime runtime(c);
-    const auto stream = make_independent_tasks(runtime, s.lose_a_task, what, most);
+    const auto stream = make_independent_tasks(runtime, s.lose_a_task, what, most, crossing_percent);
     const timed_run run = [&](u64 count) { return stream->run(count); };
     const slope_plan plan = plan_slopes(run, s.how_long, most);
-    figure f = rate_figure(std::string("throughput, ") + name_of(what) + ", window " + std::to_string(window),
-                           slopes(run, plan.tasks, plan.repeats), plan.tasks);
-    f.further = {{"control_blocks", runtime.control_blocks()}, {"ring_slots", runtime.configuration().ring_slots}};
+    figure f = rate_figure(name_of(s, what, window, crossing_percent), slopes(run, plan.tasks, plan.repeats), plan.tasks);
+    f.further = {{"control_blocks", runtime.control_blocks()},
+                 {"workers", runtime.workers()},
+                 {"ring_slots", runtime.configuration().ring_slots}};
     f.verified = stream->verified();
     if (!f.verified) f.note = "the memory differs from a sequential run's";
     f.alternatives = s.floors.references(alternatives, f.unit);
@@ -60,6 +69,21 @@ std::vector<figure> bench_window(const bench_setup& s)
     std::vector<figure> out;
     for (const declared what : {declared::handles, declared::four_ranges})
         for (const u32 window : {64u, 256u, 1024u}) out.push_back(throughput_figure(s, what, window));
+    return out;
+}
+
+std::vector<figure> bench_parts(const bench_setup& s)
+{
+    bench_setup divided = s;
+    std::vector<figure> out;
+    for (const declared what : {declared::handles, declared::four_ranges})
+        for (const u32 parts : {1u, 2u, 4u, 5u, 6u}) {
+            divided.configuration.parts = parts;
+            out.push_back(throughput_figure(divided, what, s.configuration.window));
+        }
+    divided.configuration.parts = parts_for_rates;
+    for (const u32 crossing_percent : {1u, 10u})
+        out.push_back(throughput_figure(divided, declared::handles, s.configuration.window, crossing_percent));
     return out;
 }
 

@@ -8,10 +8,11 @@ namespace slipstream::bench {
 /// Waits for everything; throws device_error when nothing has come for a minute.
 void wait_all(runtime_base& runtime);
 
-/// Brings the kernel onto the device: a launch is start-up and no part of a task's cost.
+/// Brings the kernels of all parts onto the device: a launch is start-up and no part of a task's cost.
 template <class Runtime> void wake(Runtime& runtime)
 {
-    (void)runtime.submit(marker_task{}, {.order = ordering::no_access});
+    // Of a whole-memory task every part hears.
+    (void)runtime.submit(marker_task{}, {.order = runtime.parts() > 1 ? ordering::whole_memory : ordering::no_access});
     wait_all(runtime);
 }
 

@@ -15,6 +15,7 @@ std::unique_ptr<workloads::workload> make_replay(const subject& what, const opti
     progress_bar bar(progress + ", calibrating");
     workloads::replay_options how;
     how.resident = engine_configuration(o, device);
+    how.resident.parts = 1; // a body alone may have all workers
     how.progress = [&](double done, double total) { bar.at(done, total); };
     auto out = std::make_unique<workloads::replay>(device, trace::import_trace(what.kineto, what.et), how);
     notes = out->notes();

@@ -127,6 +127,7 @@ solo_times time_tasks_alone(workloads::workload& work, const config& configurati
     const u32 tasks = static_cast<u32>(p.tasks().size());
     config c = configuration;
     c.flight_log = log_entries;
+    c.parts = 1; // a task may have all workers: bounds are the machine's
     const auto engine = engines::make_engine("slipstream", c, device, p.image());
     solo_times out;
     std::vector<samples> all(tasks);

@@ -1,0 +1,255 @@
+// Tasks that touch memory of several parts of an engine (config::parts): how their parts meet.
+//
+// A part is a control block with its own ring, window, workers and memory: two tasks of different parts have nothing to do with each other, and no role here
+// looks at another part's memory. A task that touches memory of several is known to all of them: in one, its home, it is a task like any other; in each of the
+// others a stand-in has its accesses to memory there, and no blocks. A stand-in waits for its predecessors as any task does. When it is ready its scheduler tells
+// the home, and it stays, in the way of whoever comes after it, until the home says that the task is complete.
+//
+// HOME      the task waits in the linker for its own predecessors and, as if they were one more, for all of its stand-ins (dependency_table::meet, arrive).
+// CHANNEL   from each part to each other: a ring in device memory with room for all there ever is (each window slot holds a stand-in that is told of once, or is the
+//           home's to answer one), so nobody looks for room. The messages carry their number, as mails do.
+// MEETING   a number that the host gives each crossing task, of its home's meetings_max; used again when the task is retired.
+// ORDER     the host writes crossing tasks into the rings of all their parts in one order. So the oldest task that is not complete has all of its stand-ins at the head of
+//           their rings or in their windows, where nothing is in their way: it runs, whatever the windows' sizes.
+// COST      a stand-in ready: one store. A look at the channels each step of a scheduler, one load a lane beside its poll of the workers. A hop from part to part: release and
+//           poll of the predecessor, linker, message, poll, linker, mail: two schedulers' rounds more than a hop within one.
+// FAILURE   a stand-in that would read poison is cancelled, as any task is, and the home is told so: the task is cancelled, too. When a task has failed or was cancelled its
+//           stand-ins are cancelled, and poison what it would have written there. Either has itself for a cause (crossing_cause): the host knows which
+//           task a stand-in stands for.
+// OWNERS    ingest fills crossings · the linker alone: meetings · the scheduler alone: meeting_slots, meetings_bad, channel_sent, channel_seen. Of a channel the sending
+//           scheduler writes, the receiving one reads.
+// EDGES     R4A5_step_fence (release, the sender's) -> R19_message · A19_message -> R4A5_step_fence (acquire, the receiver's): what a stand-in's predecessors wrote is visible
+//           to the task, and what the task wrote to those behind its stand-ins
+//           R20_arrived / A20_arrived (scheduler -> linker: a stand-in is ready), R20_taken / A20_room
+#pragma once
+#include "device/poison.hpp"
+
+namespace slipstream::device {
+
+/// From scheduler to scheduler, 8 bytes, one store.
+struct crossing_message {
+    enum kind_name : u32 {
+        ready,     ///< of a stand-in: what the task does there it may do
+        cancelled, ///< of a stand-in: likewise, but it would read poison, and is gone
+        done,      ///< of the task, to a stand-in: it is complete
+        failed     ///< likewise: it has failed, or did not run
+    };
+    u32 content; ///< window slot of the stand-in | meeting << 12 | kind << 21
+
+    SLIPSTREAM_BOTH static crossing_message make(kind_name kind, u32 slot, u32 meeting) { return {slot | meeting << 12 | kind << 21}; }
+    SLIPSTREAM_BOTH u32 slot() const { return content & 0xfff; }
+    SLIPSTREAM_BOTH u32 meeting() const { return content >> 12 & (abi::meetings_max - 1); }
+    SLIPSTREAM_BOTH u32 kind() const { return content >> 21; }
+    SLIPSTREAM_BOTH bool answers() const { return kind() >= done; }
+    /// Number `number` of its channel. Its tag is never 0, also when the number wraps.
+    SLIPSTREAM_BOTH u64 encode(u32 number) const { return tag_of(number) | static_cast<u64>(content) << 32; }
+    SLIPSTREAM_BOTH static bool is(u64 word, u32 number) { return static_cast<u32>(word) == tag_of(number); }
+    SLIPSTREAM_BOTH static crossing_message decode(u64 word) { return {static_cast<u32>(word >> 32)}; }
+    SLIPSTREAM_BOTH static u32 tag_of(u32 number) { return number | 1u << 31; }
+};
+static_assert(window_slots_max <= 1u << 12 && abi::meetings_max <= 1u << 9);
+
+/// The scheduler's end. A value, for functions out of line, as poison_tables: engines of one part never call them.
+template <class P>
+struct crossing_tables {
+    using team_type = typename P::team;
+    using arrived_end = queue_producer<P, u32, edge::R20_arrived, edge::A20_room>;
+
+    typename P::template word<u64>* channels;
+    u32 parts;
+    u32 part;
+    u32 channel_slots;
+    queue_storage<P, u32> arrived;
+    u32* crossings;
+    u16* meeting_slots;
+    u32* meetings_bad;
+    u32* sent;
+    u32* seen;
+    u32* batch;
+    u32* counters;
+    u32* cause_of;
+    u32* pending;
+    task_outcome* outcomes;
+    typename P::template cell<task_head>* heads;
+
+    /// Lanes that look at one channel.
+    SLIPSTREAM_BOTH u32 lanes_each() const { return parts <= 2 ? 16 : parts <= 4 ? 8 : 4; }
+
+    SLIPSTREAM_BOTH typename P::template word<u64>& place(u32 from, u32 to, u32 number) const
+    {
+        return channels[(from * parts + to) * channel_slots + (number & (channel_slots - 1))];
+    }
+
+    /// By lane k: what may be the next message but so many from one of the others.
+    SLIPSTREAM_BOTH u64 look(u32 k) const
+    {
+        const u32 from = k / lanes_each();
+        if (from >= parts || from == part) return 0;
+        return P::load(edge::A19_message, place(from, part, seen[from] + 1 + k % lanes_each()), order::relaxed, scope::device);
+    }
+
+    /// By one lane.
+    SLIPSTREAM_BOTH void send(u32 to, crossing_message message) const
+    {
+        const u32 number = ++sent[to];
+        // Relaxed: a fence of the step that made it ready, or complete, stands before it.
+        P::store(edge::R19_message, place(part, to, number), message.encode(number), order::relaxed, scope::device);
+    }
+
+    /// Takes the messages that a look brought: passes stand-ins that are ready on to the linker, and appends those that are answered to the tasks
+    /// batch[0..completed). Returns how many these are, and took_bit if there was any message.
+    template <class Looked>
+    SLIPSTREAM_BOTH u32 take(team_type& team, u32 completed, Looked looked) const
+    {
+        const u32 each = lanes_each();
+        u32 there = team.mask32([&](u32 k) {
+            const u32 from = k / each;
+            return from < parts && from != part && crossing_message::is(looked.at(0, k), seen[from] + 1 + k % each);
+        });
+        if (there == 0) return completed;
+        const auto run_of = [&](u32 from) { return lowest_bit(~(there >> from * each & low_bits(each))); }; // as there is no gap before them
+        there = team.mask32([&](u32 k) { return (there >> k & 1) != 0 && k % each < run_of(k / each); });
+        const auto is_answer = [&](u32 k) { return crossing_message::decode(looked.at(0, k)).answers(); };
+        u32 news = team.mask32([&](u32 k) { return (there >> k & 1) != 0 && !is_answer(k); });
+        arrived_end arrivals(arrived);
+        if (const u32 room = arrivals.room(team, popcount(news)); room < popcount(news)) { // the linker is behind: the others stay where they are
+            u32 beyond = news;
+            SLIPSTREAM_ONE_COPY
+            for (u32 i = 0; i < room; ++i) beyond &= beyond - 1;
+            there &= low_bits(lowest_bit(beyond));
+            news &= there;
+            if (there == 0) return completed;
+        }
+        const u32 answers = there & ~news;
+        const u32 bad = team.mask32([&](u32 k) {
+            const u32 kind = crossing_message::decode(looked.at(0, k)).kind();
+            return (there >> k & 1) != 0 && (kind == crossing_message::cancelled || kind == crossing_message::failed);
+        });
+        const u32 fresh = team.mask32([&](u32 k) { // first of its task to be cancelled
+            if (!(there >> k & 1)) return false;
+            const crossing_message message = crossing_message::decode(looked.at(0, k));
+            if (answers >> k & 1) {
+                batch[completed + popcount(answers & low_bits(k))] = message.slot();
+                if (bad >> k & 1) cause_of[message.slot()] = poison_tables<P>::crossing_cause;
+                return false;
+            }
+            arrivals.put_ahead(popcount(news & low_bits(k)), message.meeting());
+            const bool gone = (bad >> k & 1) != 0; // not to be answered
+            meeting_slots[message.meeting() * parts + k / each] = static_cast<u16>(gone ? 0 : 1 + message.slot());
+            const u32 bit = 1u << message.meeting() % 32;
+            return gone && (team.set_bits(meetings_bad[message.meeting() / 32], bit) & bit) == 0;
+        });
+        team.each32([&](u32 k) {
+            if (k < parts && k != part) seen[k] += run_of(k);
+        });
+        if (bad != 0 && team.leader()) {
+            counters[failures_seen] = 1;
+            counters[bad_meetings] += popcount(fresh);
+        }
+        arrivals.advance(popcount(news));
+        arrivals.publish(team);
+        team.sync();
+        return (completed + popcount(answers)) | took_bit;
+    }
+
+    /// The stand-in in `slot` is ready, or was cancelled.
+    SLIPSTREAM_BOTH void tell_home(team_type& team, u32 slot, bool gone) const
+    {
+        team.sync();
+        if (team.leader()) {
+            const abi::crossing_word to{crossings[slot]};
+            send(to.peer(), crossing_message::make(gone ? crossing_message::cancelled : crossing_message::ready, slot, to.meeting()));
+        }
+        team.sync();
+    }
+
+    SLIPSTREAM_BOTH bool crosses(u32 slot) const
+    {
+        const task_head head = P::get(heads[slot]);
+        return head.blocks != 0 && (head.entries_and_flags >> 16 & abi::flag_crossing) != 0;
+    }
+
+    /// The tasks batch[0..count) are complete, and what they wrote is acquired: answers the stand-ins of those that have any. `outcomes` tell how they ended, if `settled`.
+    SLIPSTREAM_BOTH void answer(team_type& team, u32 count, bool settled) const
+    {
+        SLIPSTREAM_ONE_COPY
+        for (u32 first = 0; first < count; first += 32) {
+            u32 some = team.mask32([&](u32 k) { return first + k < count && crosses(batch[first + k]); });
+            SLIPSTREAM_ONE_COPY
+            for (; some != 0; some &= some - 1) {
+                const u32 slot = batch[first + lowest_bit(some)];
+                const u32 meeting = abi::crossing_word{crossings[slot]}.meeting();
+                const auto kind = settled && outcomes[slot].failure != 0 ? crossing_message::failed : crossing_message::done;
+                team.each32([&](u32 k) {
+                    if (k >= parts || meeting_slots[meeting * parts + k] == 0) return;
+                    send(k, crossing_message::make(kind, meeting_slots[meeting * parts + k] - 1u, meeting));
+                    meeting_slots[meeting * parts + k] = 0;
+                });
+                team.sync();
+            }
+        }
+    }
+
+    /// A task is ready of which a stand-in was cancelled: then it is, too, and comes back by poison::collect(). Else false.
+    SLIPSTREAM_BOTH bool gives_up(team_type& team, u32 slot) const
+    {
+        if (!crosses(slot)) return false;
+        const u32 meeting = abi::crossing_word{crossings[slot]}.meeting();
+        const u32 word = meetings_bad[meeting / 32];
+        if ((word >> meeting % 32 & 1) == 0) return false;
+        team.sync();
+        if (team.leader()) {
+            meetings_bad[meeting / 32] = word & ~(1u << meeting % 32);
+            --counters[bad_meetings];
+            cause_of[slot] = poison_tables<P>::crossing_cause;
+            pending[counters[cancelled_pending]++] = slot;
+            counters[poison_active] = 1; // collect() is called while there is poison; there will be
+        }
+        team.sync();
+        return true;
+    }
+
+    static constexpr u32 took_bit = 1u << 31;
+};
+
+/// What the scheduler calls. Everything but the look is out of line.
+template <class P>
+class crossing {
+public:
+    using team_type = typename P::team;
+    using looked_type = typename P::template lane_array<u64, 1>;
+
+    SLIPSTREAM_BOTH crossing(const engine_memory<P>& memory, const control_state<P>& state) : m_(memory), s_(state) {}
+
+    SLIPSTREAM_BOTH bool any() const { return m_.n.parts > 1; }
+    /// One load a lane, which flies beside the poll of the workers.
+    SLIPSTREAM_BOTH void look(team_type& team, looked_type& looked) const
+    {
+        const crossing_tables<P> t = tables();
+        team.each32([&](u32 k) { looked.at(0, k) = t.look(k); });
+    }
+    SLIPSTREAM_BOTH u32 take(team_type& team, u32 completed, looked_type looked) const { return take_out(tables(), team, completed, looked); }
+    SLIPSTREAM_BOTH void tell_home(team_type& team, u32 slot, bool gone) const { tell_home_out(tables(), team, slot, gone); }
+    SLIPSTREAM_BOTH void answer(team_type& team, u32 count, bool settled) const { answer_out(tables(), team, count, settled); }
+    SLIPSTREAM_BOTH bool gives_up(team_type& team, u32 slot) const { return gives_up_out(tables(), team, slot); }
+    /// Was some stand-in cancelled whose task has not been looked at yet?
+    SLIPSTREAM_BOTH bool bad() const { return any() && s_.counters[bad_meetings] != 0; }
+
+    static constexpr u32 took_bit = crossing_tables<P>::took_bit;
+
+private:
+    SLIPSTREAM_BOTH crossing_tables<P> tables() const
+    {
+        return {m_.channels, m_.n.parts, m_.n.part, m_.n.channel_slots(), s_.arrived_queue(), s_.crossings, s_.meeting_slots, s_.meetings_bad,
+                s_.channel_sent, s_.channel_seen, s_.batch, s_.counters, s_.poison_cause_of, s_.poison_pending, s_.poison_outcomes, s_.heads};
+    }
+    SLIPSTREAM_BOTH_RARE static u32 take_out(const crossing_tables<P> t, team_type team, u32 completed, looked_type looked) { return t.take(team, completed, looked); }
+    SLIPSTREAM_BOTH_RARE static void tell_home_out(const crossing_tables<P> t, team_type team, u32 slot, bool gone) { t.tell_home(team, slot, gone); }
+    SLIPSTREAM_BOTH_RARE static void answer_out(const crossing_tables<P> t, team_type team, u32 count, bool settled) { t.answer(team, count, settled); }
+    SLIPSTREAM_BOTH_RARE static bool gives_up_out(const crossing_tables<P> t, team_type team, u32 slot) { return t.gives_up(team, slot); }
+
+    const engine_memory<P>& m_;
+    const control_state<P>& s_;
+};
+
+} // namespace slipstream::device

@@ -1,0 +1,252 @@
+// Tasks that cross (device/crossing.hpp): two or three parts of an engine, each with its linker, its scheduler and a worker. In every order; with failures on either
+// side; with slots and meetings that come again; each edge between them mutated.
+#include "tests/model/catch.hpp"
+#include "tests/model/small_engine.hpp"
+#include <algorithm>
+#include <array>
+#include <iostream>
+
+using namespace slipstream;
+using namespace slipstream::model;
+
+namespace {
+
+constexpr auto R = access_mode::read;
+constexpr auto W = access_mode::write;
+constexpr auto RW = access_mode::read_write;
+
+using P1 = without_host<1>;
+using P4 = without_host<4>;
+
+constexpr u32 all_roles = ingest_role | admission_role | linker_role | scheduler_role | notifier_role;
+
+/// Who has which place: the first two the first part, the others one each of the others, as far as there are parts.
+u32 owner(u32 place, u32 parts) { return place < 2 ? 0 : std::min(place - 1, parts - 1); }
+
+/// A program, and what each part is told of it.
+struct divided {
+    std::vector<test_task> program;
+    std::vector<std::vector<test_task>> told; ///< of each part
+    std::vector<std::pair<u32, u32>> homes;   ///< of each task: the part it runs in, and its number there
+
+    divided(std::vector<test_task> whole, u32 parts, u32 meetings) : program(std::move(whole)), told(parts)
+    {
+        std::array<u32, abi::parts_max> met{};
+        for (const test_task& t : program) {
+            u32 touched = 0, home = 0;
+            bool writes = false;
+            for (const place_access& a : t.accesses) {
+                touched |= 1u << owner(a.place, parts);
+                if (!writes && (static_cast<u32>(a.mode) & 2) != 0) {
+                    home = owner(a.place, parts);
+                    writes = true;
+                }
+            }
+            if (t.whole_memory) touched = (1u << parts) - 1;
+            touched |= 1u << home;
+            const u32 others = device::popcount(touched) - 1;
+            const u32 meeting = others != 0 ? met[home]++ % meetings : 0;
+            homes.emplace_back(home, static_cast<u32>(told[home].size()));
+            for (u32 p = 0; p < parts; ++p) {
+                if (!(touched >> p & 1)) continue;
+                test_task mine = t;
+                mine.crosses = others != 0;
+                mine.crossing = abi::crossing_word::make(meeting, p == home ? others : home);
+                if (p != home) {
+                    mine.blocks = 0;
+                    mine.fails = false;
+                    std::erase_if(mine.accesses, [&](const place_access& a) { return owner(a.place, parts) != p; });
+                }
+                told[p].push_back(mine);
+            }
+        }
+    }
+};
+
+struct plan {
+    u32 parts = 2;
+    u32 meetings = 8;
+    u32 lanes = 1;
+    u32 window_used = 8;
+    bool staging = false;
+    bool linker_beside = false; ///< on a fiber of its own
+    u32 arrived_slots = 0;      ///< of the queue from scheduler to linker; 0: as the engine has it
+    bool everything = false;    ///< all roles, and slots that come again; else from admitted tasks on
+};
+
+template <class P = P1>
+report run(const std::vector<test_task>& program, options how, const plan& by = {})
+{
+    const auto tasks = std::make_shared<divided>(program, by.parts, by.meetings);
+    const report r = explore(how, [&](execution& ex) {
+        std::vector<std::shared_ptr<small_engine<P>>> parts;
+        for (u32 p = 0; p < by.parts; ++p) {
+            parts.push_back(std::make_shared<small_engine<P>>(
+                tasks->told[p],
+                engine_size{.ring_slots = 32, .window_used = by.window_used, .workers = 1, .pool_blocks = 16, .staging = by.staging, .chaining = by.staging, .parts = by.parts, .part = p}));
+            parts[p]->m.channels = parts[0]->m.channels;
+            parts[p]->shared_places = parts[0]->places;
+            if (by.arrived_slots) parts[p]->s.arrived_slots = by.arrived_slots;
+        }
+        for (u32 p = 0; p < by.parts; ++p) {
+            const auto& e = parts[p];
+            until end{static_cast<u32>(tasks->told[p].size())};
+            if (by.everything) {
+                for (u32 i = 0; i < end.count; ++i) check(e->submit(i, [] { return false; }), "the ring holds every message");
+            } else {
+                e->admit_all();
+            }
+            const u32 block = 16 * p;
+            const auto fiber = [&](u32 roles, const char* what) {
+                ex.spawn_team(what + std::to_string(p), device_block(block), by.lanes, [e, roles, end] { run_roles(e, roles, end); });
+            };
+            if (by.everything) {
+                fiber(all_roles, "part ");
+            } else if (by.linker_beside) {
+                fiber(linker_role, "linker ");
+                fiber(scheduler_role, "scheduler ");
+            } else {
+                fiber(linker_role | scheduler_role, "part ");
+            }
+            ex.spawn("worker " + std::to_string(p), device_block(block + 1), [e] { e->work(0); });
+        }
+        ex.at_end([parts, tasks] {
+            u64 expected[small_engine<P>::places_max] = {};
+            for (u32 i = 0; i < tasks->program.size(); ++i) {
+                const auto [home, number] = tasks->homes[i];
+                const test_task& t = tasks->program[i];
+                if (t.cancelled) continue; // that none ran run_block() has checked
+                u64 digest = number + 1;
+                for (const place_access& a : t.accesses)
+                    if (static_cast<u32>(a.mode) & 1) digest = mix(digest, expected[a.place]);
+                for (const place_access& a : t.accesses)
+                    if (static_cast<u32>(a.mode) & 2) expected[a.place] = digest;
+                check(P::get(parts[home]->results[number]) == digest, "each task read what program order says");
+            }
+            for (u32 p = 0; p < small_engine<P>::places_max; ++p)
+                check(P::get(parts[0]->places[p]) == expected[p], "the places hold what program order says");
+            for (const auto& e : parts) {
+                check((e->s.handed[0] | e->s.staged[0] | e->s.early[0] | e->s.in_flight[0]) == 0, "the table is empty");
+                for (u32 i = 0; i < abi::meetings_max; ++i) check(e->s.meetings[i] == 0, "no meeting is left");
+                for (u32 i = 0; i < abi::meetings_max * e->m.n.parts; ++i) check(e->s.meeting_slots[i] == 0, "no stand-in is left without an answer");
+                check(e->s.counters[device::bad_meetings] == 0 && e->s.meetings_bad[0] == 0, "no cancelled stand-in is left to be looked at");
+                check(e->s.counters[device::cancelled_pending] == 0, "no cancelled task is left");
+            }
+        });
+    });
+    std::cout << r.line() << "\n";
+    return r;
+}
+
+options walks(const std::string& name, u64 count = 3000, double seconds = 4)
+{
+    return {.name = name, .search = search::random, .executions_max = count, .seconds_max = seconds};
+}
+
+void check_race(const report& r)
+{
+    REQUIRE(r.failure);
+    INFO(r.failure->what);
+    CHECK(r.failure->what.find("race on") == 0);
+}
+
+/// One writes in the second part, one of the first reads it, one of the second writes it anew.
+const std::vector<test_task> there = {{{{2, W}}}, {{{2, R}, {0, W}}}};
+const std::vector<test_task> and_back = {{{{2, W}}}, {{{2, R}, {0, W}}}, {{{2, RW}}}};
+/// Each part reads what the other one wrote: two that cross, either way.
+const std::vector<test_task> both_ways = {{{{0, W}}}, {{{2, W}}}, {{{0, RW}, {2, R}}}, {{{2, RW}, {0, R}}}};
+
+} // namespace
+
+TEST_CASE("a task of one part that reads another one's memory keeps program order in every schedule", "[model][crossing]")
+{
+    const report r = run(there, {.name = "crossing, there", .seconds_max = 30});
+    CHECK(r.exhausted);
+    CHECK_FALSE(r.failure);
+    const report back = run(and_back, {.name = "crossing, there and back", .seconds_max = 30});
+    CHECK_FALSE(back.failure);
+    CHECK_FALSE(run(and_back, walks("crossing, there and back, walks")).failure);
+    CHECK_FALSE(run(and_back, walks("crossing, there and back, linker beside"), {.linker_beside = true}).failure);
+    CHECK_FALSE(run(both_ways, walks("crossing, both ways")).failure);
+    CHECK_FALSE(run(both_ways, walks("crossing, both ways, linker beside"), {.linker_beside = true}).failure);
+    CHECK_FALSE(run<P4>(both_ways, walks("crossing, both ways, four lanes", 500), {.lanes = 4}).failure);
+}
+
+TEST_CASE("crossing tasks among staged ones", "[model][crossing]")
+{
+    // Two behind each other before and behind the one that crosses, in both parts.
+    const std::vector<test_task> program = {{{{2, W}}}, {{{2, RW}}}, {{{2, R}, {0, W}}}, {{{0, RW}}}, {{{0, RW}, {1, W}}}, {{{2, RW}}}, {{{2, RW}}}};
+    CHECK_FALSE(run(and_back, {.name = "crossing, staged, there and back", .seconds_max = 20}, {.staging = true}).failure);
+    CHECK_FALSE(run(program, walks("crossing, chains before and behind"), {.staging = true}).failure);
+    CHECK_FALSE(run(program, walks("crossing, chains before and behind, linker beside"), {.staging = true, .linker_beside = true}).failure);
+    CHECK_FALSE(run<P4>(program, walks("crossing, chains before and behind, four lanes", 500), {.lanes = 4, .staging = true}).failure);
+}
+
+TEST_CASE("three parts: stand-ins in two, a task with the whole memory, and slots that come again", "[model][crossing]")
+{
+    const std::vector<test_task> program = {{{{2, W}}}, {{{3, W}}}, {{{2, R}, {3, R}, {0, W}}}, {{{2, RW}}}, {{{3, RW}, {0, R}}}, {.whole_memory = true}, {{{0, RW}, {2, R}}}, {{{3, RW}, {2, R}}}};
+    CHECK_FALSE(run(program, walks("crossing, three parts"), {.parts = 3}).failure);
+    CHECK_FALSE(run(program, walks("crossing, three parts, staged"), {.parts = 3, .staging = true}).failure);
+    for (const u32 window : {2u, 3u}) {
+        CHECK_FALSE(run(program, walks("crossing, three parts, slots come again"), {.parts = 3, .window_used = window, .everything = true}).failure);
+        CHECK_FALSE(run(both_ways, walks("crossing, slots come again"), {.window_used = window, .staging = true, .everything = true}).failure);
+    }
+}
+
+TEST_CASE("a failure passes from part to part, both ways, and nothing else is cancelled for it", "[model][crossing]")
+{
+    // In the other part: the stand-in is cancelled, the task therefore, and who reads what it would have written, here and there.
+    std::vector<test_task> other = {{{{2, W}}}, {{{2, R}, {0, W}, {3, W}}}, {{{0, R}, {1, W}}}, {{{3, R}, {2, W}}}, {{{3, W}}}, {{{0, W}}}};
+    other[0].fails = true;
+    for (const u32 i : {1u, 2u, 3u}) other[i].cancelled = true;
+    // Here: who reads what the task has written there.
+    std::vector<test_task> here = {{{{0, W}}}, {{{0, RW}, {3, W}}}, {{{3, R}, {2, W}}}, {{{2, R}, {1, W}}}, {{{2, W}}}};
+    here[1].fails = true;
+    for (const u32 i : {2u, 3u}) here[i].cancelled = true;
+    for (const bool staging : {false, true})
+        for (const bool beside : {false, true}) {
+            const plan by{.staging = staging, .linker_beside = beside};
+            CHECK_FALSE(run(other, walks("crossing, a failure in the other part"), by).failure);
+            CHECK_FALSE(run(here, walks("crossing, a failure in the home"), by).failure);
+        }
+    CHECK_FALSE(run<P4>(other, walks("crossing, a failure in the other part, four lanes", 500), {.lanes = 4}).failure);
+    // Of two stand-ins both are cancelled, or one, or the task by itself, too.
+    std::vector<test_task> three = {{{{2, W}}}, {{{3, W}}}, {{{2, R}, {3, R}, {0, W}}}, {{{0, R}, {2, W}}}, {{{3, R}, {1, W}}}};
+    three[0].fails = three[1].fails = true;
+    for (const u32 i : {2u, 3u, 4u}) three[i].cancelled = true;
+    CHECK_FALSE(run(three, walks("crossing, failures in two other parts"), {.parts = 3}).failure);
+    three[1].fails = three[4].cancelled = false;
+    CHECK_FALSE(run(three, walks("crossing, a failure in one of two other parts"), {.parts = 3}).failure);
+    // Forgotten by all parts.
+    std::vector<test_task> cleared = {{{{2, W}}}, {{{2, R}, {0, W}}}, {.whole_memory = true, .clears_failure = true}, {{{2, R}, {0, W}}}, {{{0, R}, {2, W}}}};
+    cleared[0].fails = true;
+    cleared[1].cancelled = true;
+    CHECK_FALSE(run(cleared, walks("crossing, failures forgotten")).failure);
+    CHECK_FALSE(run(cleared, walks("crossing, failures forgotten, slots come again"), {.window_used = 3, .everything = true}).failure);
+}
+
+TEST_CASE("each edge between parts is needed, its scope too", "[model][crossing][mutation]")
+{
+    {
+        mutate weaker(edge::R4A5_step_fence);
+        check_race(run(there, {.name = "crossing without R4A5_step_fence"}));
+    }
+    for (const edge e : {edge::R19_message, edge::A19_message}) {
+        mutate narrower(e, mutation::narrow);
+        const report r = run(there, {.name = std::string("crossing at block scope: ") + device::edge_name(e)});
+        REQUIRE(r.failure);
+        CHECK(r.failure->what.find("scope too narrow") == 0);
+    }
+    for (const edge e : {edge::R20_arrived, edge::A20_arrived}) {
+        mutate weaker(e);
+        check_race(run(there, {.name = std::string("crossing without ") + device::edge_name(e)}, {.linker_beside = true}));
+    }
+    // Three stand-ins that are ready at the same time, and one place in the queue for what the linker is told of them.
+    const std::vector<test_task> three = {{{{2, R}, {0, W}}}, {{{2, R}, {1, W}}}, {{{2, R}, {0, W}}}};
+    const plan narrow{.linker_beside = true, .arrived_slots = 1};
+    CHECK_FALSE(run(three, walks("crossing, one place for arrivals"), narrow).failure);
+    for (const edge e : {edge::R20_taken, edge::A20_room}) {
+        mutate weaker(e);
+        check_race(run(three, walks(std::string("crossing without ") + device::edge_name(e)), narrow));
+    }
+}
