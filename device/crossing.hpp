@@ -96,17 +96,19 @@ struct crossing_tables {
         P::store(edge::R19_message, place(part, to, number), message.encode(number), order::relaxed, scope::device);
     }
 
-    /// Takes the messages that a look brought: passes stand-ins that are ready on to the linker, and appends those that are answered to the tasks
-    /// batch[0..completed). Returns how many these are, and took_bit if there was any message.
+    /// By lane k: did its look bring one?
+    SLIPSTREAM_BOTH bool is_message(u32 k, u64 looked) const
+    {
+        const u32 from = k / lanes_each();
+        return from < parts && from != part && crossing_message::is(looked, seen[from] + 1 + k % lanes_each());
+    }
+
+    /// Takes the messages that a look brought, by the lanes of `there`: passes stand-ins that are ready on to the linker, and appends those that are answered to the tasks
+    /// batch[0..completed). Returns how many these are, and took_bit if it took any.
     template <class Looked>
-    SLIPSTREAM_BOTH u32 take(team_type& team, u32 completed, Looked looked) const
+    SLIPSTREAM_BOTH u32 take(team_type& team, u32 completed, Looked looked, u32 there) const
     {
         const u32 each = lanes_each();
-        u32 there = team.mask32([&](u32 k) {
-            const u32 from = k / each;
-            return from < parts && from != part && crossing_message::is(looked.at(0, k), seen[from] + 1 + k % each);
-        });
-        if (there == 0) return completed;
         const auto run_of = [&](u32 from) { return lowest_bit(~(there >> from * each & low_bits(each))); }; // as there is no gap before them
         there = team.mask32([&](u32 k) { return (there >> k & 1) != 0 && k % each < run_of(k / each); });
         const auto is_answer = [&](u32 k) { return crossing_message::decode(looked.at(0, k)).answers(); };
@@ -212,7 +214,7 @@ struct crossing_tables {
     static constexpr u32 took_bit = 1u << 31;
 };
 
-/// What the scheduler calls. Everything but the look is out of line.
+/// What the scheduler calls. Out of line, where arguments lie in local memory, is what seldom happens.
 template <class P>
 class crossing {
 public:
@@ -228,9 +230,21 @@ public:
         const crossing_tables<P> t = tables();
         team.each32([&](u32 k) { looked.at(0, k) = t.look(k); });
     }
-    SLIPSTREAM_BOTH u32 take(team_type& team, u32 completed, looked_type looked) const { return take_out(tables(), team, completed, looked); }
+    SLIPSTREAM_BOTH u32 take(team_type& team, u32 completed, looked_type looked) const
+    {
+        const crossing_tables<P> t = tables();
+        const u32 there = team.mask32([&](u32 k) { return t.is_message(k, looked.at(0, k)); });
+        return there == 0 ? completed : take_out(t, team, completed, looked, there); // most often none
+    }
     SLIPSTREAM_BOTH void tell_home(team_type& team, u32 slot, bool gone) const { tell_home_out(tables(), team, slot, gone); }
-    SLIPSTREAM_BOTH void answer(team_type& team, u32 count, bool settled) const { answer_out(tables(), team, count, settled); }
+    SLIPSTREAM_BOTH void answer(team_type& team, u32 count, bool settled) const
+    {
+        const crossing_tables<P> t = tables();
+        bool mine = false;
+        SLIPSTREAM_ONE_COPY
+        for (u32 k = team.rank(); k < count; k += team.size()) mine |= t.crosses(s_.batch[k]);
+        if (team.any(mine)) answer_out(t, team, count, settled);
+    }
     SLIPSTREAM_BOTH bool gives_up(team_type& team, u32 slot) const { return gives_up_out(tables(), team, slot); }
     /// Was some stand-in cancelled whose task has not been looked at yet?
     SLIPSTREAM_BOTH bool bad() const { return any() && s_.counters[bad_meetings] != 0; }
@@ -243,7 +257,10 @@ private:
         return {m_.channels, m_.n.parts, m_.n.part, m_.n.channel_slots(), s_.arrived_queue(), s_.crossings, s_.meeting_slots, s_.meetings_bad,
                 s_.channel_sent, s_.channel_seen, s_.batch, s_.counters, s_.poison_cause_of, s_.poison_pending, s_.poison_outcomes, s_.heads};
     }
-    SLIPSTREAM_BOTH_RARE static u32 take_out(const crossing_tables<P> t, team_type team, u32 completed, looked_type looked) { return t.take(team, completed, looked); }
+    SLIPSTREAM_BOTH_RARE static u32 take_out(const crossing_tables<P> t, team_type team, u32 completed, looked_type looked, u32 there)
+    {
+        return t.take(team, completed, looked, there);
+    }
     SLIPSTREAM_BOTH_RARE static void tell_home_out(const crossing_tables<P> t, team_type team, u32 slot, bool gone) { t.tell_home(team, slot, gone); }
     SLIPSTREAM_BOTH_RARE static void answer_out(const crossing_tables<P> t, team_type team, u32 count, bool settled) { t.answer(team, count, settled); }
     SLIPSTREAM_BOTH_RARE static bool gives_up_out(const crossing_tables<P> t, team_type team, u32 slot) { return t.gives_up(team, slot); }

@@ -164,6 +164,8 @@ public:
             for (u32 i = mails_ <= few_mails ? 0 : P::wait_for_linker; i < P::wait_for_linker && !more; ++i) more = ready_.look(team) || reports_.drained(team);
         } else if (told) {
             fence(team); // as for an answer: the task may be handed over at once
+            SLIPSTREAM_ONE_COPY
+            for (u32 i = mails_ <= few_mails ? 0 : P::wait_for_linker; i < P::wait_for_linker && !more; ++i) more = ready_.look(team);
         }
         more |= ready_.look(team);
         // Nothing can be mailed that could not be before.

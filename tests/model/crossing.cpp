@@ -184,7 +184,7 @@ TEST_CASE("crossing tasks among staged ones", "[model][crossing]")
 
 TEST_CASE("three parts: stand-ins in two, a task with the whole memory, and slots that come again", "[model][crossing]")
 {
-    const std::vector<test_task> program = {{{{2, W}}}, {{{3, W}}}, {{{2, R}, {3, R}, {0, W}}}, {{{2, RW}}}, {{{3, RW}, {0, R}}}, {.whole_memory = true}, {{{0, RW}, {2, R}}}, {{{3, RW}, {2, R}}}};
+    const std::vector<test_task> program = {{{{2, W}}}, {{{3, W}}}, {{{2, R}, {3, R}, {0, W}}}, {{{2, RW}}}, {{{3, RW}, {0, R}}}, {.accesses = {}, .whole_memory = true}, {{{0, RW}, {2, R}}}, {{{3, RW}, {2, R}}}};
     CHECK_FALSE(run(program, walks("crossing, three parts"), {.parts = 3}).failure);
     CHECK_FALSE(run(program, walks("crossing, three parts, staged"), {.parts = 3, .staging = true}).failure);
     for (const u32 window : {2u, 3u}) {
@@ -218,7 +218,7 @@ TEST_CASE("a failure passes from part to part, both ways, and nothing else is ca
     three[1].fails = three[4].cancelled = false;
     CHECK_FALSE(run(three, walks("crossing, a failure in one of two other parts"), {.parts = 3}).failure);
     // Forgotten by all parts.
-    std::vector<test_task> cleared = {{{{2, W}}}, {{{2, R}, {0, W}}}, {.whole_memory = true, .clears_failure = true}, {{{2, R}, {0, W}}}, {{{0, R}, {2, W}}}};
+    std::vector<test_task> cleared = {{{{2, W}}}, {{{2, R}, {0, W}}}, {.accesses = {}, .whole_memory = true, .clears_failure = true}, {{{2, R}, {0, W}}}, {{{0, R}, {2, W}}}};
     cleared[0].fails = true;
     cleared[1].cancelled = true;
     CHECK_FALSE(run(cleared, walks("crossing, failures forgotten")).failure);

@@ -16,23 +16,27 @@ u64 places_of(const bench_runtime& runtime)
     return runtime.parts() > 1 ? std::bit_ceil(u64{2} * runtime.configuration().window) : places;
 }
 
-/// The parts of an engine in turn: which one task i goes to, and how many of it were there before. No division: this is timed.
+/// The parts of an engine in turn, so many tasks each: which one task i goes to, and how many of it were there before. No division: this is timed.
 class turns {
 public:
     explicit turns(u32 parts) : parts_(parts) {}
     u32 part() const { return part_; }
-    u64 before() const { return before_; }
+    u64 before() const { return first_ + at_; }
     void advance()
     {
+        if (++at_ < tasks_a_turn) return;
+        at_ = 0;
         if (++part_ < parts_) return;
         part_ = 0;
-        ++before_;
+        first_ += tasks_a_turn;
     }
 
 private:
+    static constexpr u64 tasks_a_turn = 16; ///< a sixteenth of a window
     u32 parts_;
     u32 part_ = 0;
-    u64 before_ = 0;
+    u64 first_ = 0;
+    u64 at_ = 0;
 };
 
 /// One task of each `period` crosses, another one of each, so that it is not always the same part's. 0: none.
@@ -69,7 +73,8 @@ public:
 private:
     struct part_memory {
         buffer<u32> inputs, outputs;
-        std::vector<data_handle> in, out;
+        std::vector<data_handle> in;
+        std::vector<sum_task> tasks; ///< of each place, but for its lap and number: what a submitter does for a task should be the submission
     };
 
     part_memory make_part(u32 part)
@@ -78,10 +83,9 @@ private:
         std::vector<u32> values(m.inputs.size());
         for (u64 p = 0; p < places_; ++p) values[p * line / 4] = input(part, p);
         m.inputs.upload(values);
-        for (u64 p = 0; p < places_; ++p) {
-            m.in.push_back(runtime_.register_range(m.inputs.data() + p * line / 4, 4));
-            m.out.push_back(runtime_.register_range(m.outputs.data() + p * laps_, 4 * laps_));
-        }
+        for (u64 p = 0; p < places_; ++p) m.in.push_back(runtime_.register_range(m.inputs.data() + p * line / 4, 4));
+        for (u64 p = 0; p < places_; ++p)
+            m.tasks.push_back({m.in[p], m.in[other(p)], runtime_.register_range(m.outputs.data() + p * laps_, 4 * laps_), 0, 0});
         return m;
     }
 
@@ -98,11 +102,12 @@ private:
         for (u64 i = 0; i < count; ++i, turn.advance()) {
             const bool crosses = crossing.at(i);
             if (i == lost) continue;
-            const part_memory& m = parts_[turn.part()];
-            const part_memory& second = crosses ? parts_[neighbour(turn.part())] : m;
             const u64 p = turn.before() & (places_ - 1);
-            runtime_.submit(sum_task{m.in[p], second.in[other(p)], m.out[p], static_cast<u32>(turn.before() >> places_bits_),
-                                     next_number_ + static_cast<u32>(i)});
+            sum_task task = parts_[turn.part()].tasks[p];
+            if (crosses) task.b = parts_[neighbour(turn.part())].in[other(p)];
+            task.at = static_cast<u32>(turn.before() >> places_bits_);
+            task.number = next_number_ + static_cast<u32>(i);
+            runtime_.submit(task);
         }
     }
 
