@@ -197,10 +197,12 @@ submit_options partitioned_core::told_to(u32 part, const route& way, const submi
 }
 
 /// Where it crosses.
-submit_options partitioned_core::told_to_home(const route& way, const submit_options& options)
+submit_options partitioned_core::told_to_home(const route& way, u32 type, const submit_options& options)
 {
     submit_options told = told_to(way.home, way, options);
     told.accesses = list_view<declared_access>(declared_[way.home]);
+    // It touches nothing there, and must not be taken for one that declares nothing.
+    if (!way.whole && image_.table[type].members == 0 && declared_[way.home].empty()) told.order = ordering::no_access;
     return told;
 }
 
@@ -240,7 +242,7 @@ submit_status partitioned_core::submit_crossing(const route& way, u32 type, cons
 {
     const u32 others = way.parts & ~(1u << way.home), stand_in_type = image_.types - 1;
     const u32 foreign_members = share_accesses(way, type, task, options);
-    const submit_options home = told_to_home(way, options);
+    const submit_options home = told_to_home(way, type, options);
     std::array<submit_options, abi::parts_max> stand_in;
     bool room = may_block || cores_[way.home]->has_room(type, home);
     for_each_bit(others, [&](u32 p) {

@@ -78,7 +78,7 @@ private:
     route route_of(u32 type, const void* task, const submit_options& options);
     submit_status submit_crossing(const route& way, u32 type, const void* task, const submit_options& options, bool may_block, task_handle& handle, u32 flags);
     submit_options told_to(u32 part, const route& way, const submit_options& options);
-    submit_options told_to_home(const route& way, const submit_options& options);
+    submit_options told_to_home(const route& way, u32 type, const submit_options& options);
     submit_options told_to_stand_in(u32 part, const route& way, const submit_options& options);
     u32 share_accesses(const route& way, u32 type, const void* task, const submit_options& options);
     std::optional<u32> take_meeting(u32 home, bool may_block);

@@ -13,7 +13,7 @@ class Soak(CliTest):
         self.assertEqual(result["mismatches"], 0)
         totals = result["totals"]
         self.assertEqual(set(totals), STYLES | {"all"})
-        for key in ("cases", "streams", "tasks", "launches", "pauses"):
+        for key in ("cases", "cases_with_parts", "streams", "tasks", "launches", "pauses"):
             self.assertEqual(totals["all"][key], sum(totals[style][key] for style in STYLES), key)
         self.assertGreaterEqual(totals["all"]["tasks"], 9000)
         self.assertEqual(totals["all"]["tasks"], sum(case["tasks"] for case in result["cases"]))
@@ -40,8 +40,35 @@ class Soak(CliTest):
         self.assertIn("window=2", result["cases"][0]["case"])
         self.assertGreaterEqual(result["totals"]["all"]["tasks"], 1000)
 
+    def test_some_of_the_cases_have_parts_with_one_submitting_thread_and_usual_sizes(self):
+        result, _ = self.json_of("soak", "--device", "host", "--tasks", 6000, "--stream-tasks", 100, "--seed", 5)
+        texts = [case["case"] for case in result["cases"]]
+        some = [text for text in texts if "parts=" in text]
+        self.assertTrue(0 < len(some) < len(texts), texts)
+        self.assertEqual(result["totals"]["all"]["cases_with_parts"], len(some))
+        for text in some:
+            self.assertNotIn("threads=", text)
+            self.assertNotIn("start=", text)
+            self.assertLessEqual(int(re.search(r"parts=(\d+)", text)[1]), 3)
+
+    def test_cases_with_parts_verify_by_their_text(self):
+        for style, more in (("failing", "residency_ms=1"), ("mixed", "window=16,ring=4"), ("wide", "parks=1"), ("tiles", "placement=7,chaining=0"), ("handles", "staging=0"),
+                            ("dense", "placement=12345,residency_ms=3,parks=1")):
+            case = f"style={style},seed=5,tasks=400,parts=3,{more}"
+            result, done = self.json_of("soak", "--device", "host", "--tasks", 1600, "--case", case)
+            self.assertIs(result["verified"], True, done.stderr)
+            self.assertIn("parts=3", result["cases"][0]["case"])
+            self.assertEqual(result["totals"]["all"]["cases_with_parts"], 1)
+
+    def test_a_hidden_access_is_found_with_parts_too(self):
+        result, _ = self.json_of("soak", "--device", "host", "--seconds", 60, "--case", "style=mixed,seed=3,tasks=200,hide=1,workers=6,parts=2,placement=9", code=1)
+        self.assertIs(result["verified"], False)
+
     def test_what_cannot_work_is_refused(self):
         self.refused("soak", "--device", "host", "--case", "windows=3", names=("windows", "window"))
+        self.refused("soak", "--device", "host", "--case", "parts=9", names=("parts=9", "8"))
+        self.refused("soak", "--device", "host", "--case", "parts=2,threads=2,window=4", names=("one thread", "16 slots", "parts=1"))
+        self.refused("soak", "--device", "host", "--case", "parts=2,start=5", names=("positions", "parts=1"))
         self.refused("soak", "--device", "host", "--style", "none", names=("none", "failing"))
         self.refused("soak", "--device", "host", "--break", "RAR", names=("RAR", "RAW"))
         self.refused("soak", "--device", "host", "--seconds", "-1", names=("--seconds",))

@@ -460,31 +460,41 @@ std::string run_stream(Runtime& rt, const digest_stream& stream, Between between
     return stream.compare(memory);
 }
 
-/// The same over the test's own memory, of which pieces are placed in the engine's parts at random. Host device, one thread.
+/// Submits a stream over memory that is none of a pool's and holds its initial cells: pieces of it are placed in the engine's parts at random. One thread.
+/// Returns when all of it is done.
 template <class Runtime, class Between>
-std::string run_stream_in_parts(Runtime& rt, const digest_stream& stream, std::mt19937_64& random, Between between)
+void submit_in_parts(Runtime& rt, const digest_stream& stream, u64* cells, std::mt19937_64& random, Between between)
 {
-    std::vector<u64> cells = stream.initial();
     const auto any_part = [&] { return static_cast<u32>(random() % rt.parts()); };
     // The matrix in pieces of any size, some of them nobody's; of the tiles, those that share their rows together.
     const u32 matrix = stream.shape().matrix_rows * stream.shape().matrix_pitch;
     for (u32 at = 0; at < matrix;) {
         const u32 piece = std::min(matrix - at, 1 + static_cast<u32>(random() % 120));
-        if (random() % 5 != 0) rt.place(cells.data() + at, 8ull * piece, any_part());
+        if (random() % 5 != 0) rt.place(cells + at, 8ull * piece, any_part());
         at += piece;
     }
     constexpr u32 cells_of_a_row_of_tiles = 64;
     for (u32 k = 0; k < stream.shape().handle_tiles; k += 4)
-        rt.place(cells.data() + matrix + k / 4 * cells_of_a_row_of_tiles, 8 * cells_of_a_row_of_tiles, any_part());
-    const auto handles = stream.register_handles(rt, cells.data());
+        rt.place(cells + matrix + k / 4 * cells_of_a_row_of_tiles, 8 * cells_of_a_row_of_tiles, any_part());
+    const auto handles = stream.register_handles(rt, cells);
+    buffer<cell_op> ops(rt, stream.ops().size());
+    (void)rt.wait(ops.upload(stream.ops())); // all parts read it, and none declares that
     std::vector<task_handle> submitted;
     for (u32 t = 0; t < stream.plan().size(); ++t) {
         between(t);
         std::vector<task_handle> after;
         for (const u32 a : stream.plan()[t].after) after.push_back(submitted[a]);
-        submitted.push_back(stream.submit_behind(rt, t, cells.data(), stream.ops().data(), handles, after));
+        submitted.push_back(stream.submit_behind(rt, t, cells, ops.data(), handles, after));
     }
     rt.wait_all();
+}
+
+/// The same over host memory, for the host device; what compare() says.
+template <class Runtime, class Between>
+std::string run_stream_in_parts(Runtime& rt, const digest_stream& stream, std::mt19937_64& random, Between between)
+{
+    std::vector<u64> cells = stream.initial();
+    submit_in_parts(rt, stream, cells.data(), random, between);
     return stream.compare(cells);
 }
 

@@ -754,6 +754,22 @@ TEST_CASE("a body may give the code that parts tell each other with", "[api][par
     });
 }
 
+TEST_CASE("a task that touches nothing in its home, and waits for one in another part, is none of the whole memory", "[api][parts][failure]")
+{
+    in_time(20, [] {
+        parts_failure_test t(parts_config(2));
+        using f = parts_failure_test;
+        CHECK(t.failed(t.task({f::w(1)}, 5), 5));
+        CHECK(t.failed(t.task({f::w(0)}, 6), 6)); // poison in both parts
+        gate g;
+        const auto held = t.rt.submit(g.task(), {.accesses = writes(t.at(0, 400), 4)});
+        const auto elsewhere = t.rt.submit(g.task(), {.accesses = writes(t.at(1, 400), 4)});
+        const auto empty = t.rt.submit(may_fail_task{}, {.after = {elsewhere, held}, .accesses = writes(t.at(0, 0), 0)});
+        g.open();
+        CHECK(t.ok(empty));
+    });
+}
+
 TEST_CASE("a failed whole-memory task poisons all parts; clear_failure forgets in all of them", "[api][parts][failure]")
 {
     in_time(30, [] {

@@ -1,4 +1,5 @@
 // slipstream soak: random streams of tasks against the sequential oracle, for as long as wanted.
+#include "host/backend.hpp"
 #include "tools/slipstream/commands.hpp"
 #include "tools/slipstream/device_choice.hpp"
 #include "tools/slipstream/json_report.hpp"
@@ -11,11 +12,18 @@
 namespace slipstream::cli {
 namespace {
 
-soak::soak_request request_of(const options& o, const std::string& device, bool cuda)
+/// A part needs two SMs; on the host device each has threads of its own, and these are enough.
+u32 parts_max_of(bool cuda, int ordinal)
+{
+    return cuda ? std::clamp(host::cuda_multiprocessors(ordinal) / 2, 1u, soak::drawn_parts_max) : 3;
+}
+
+soak::soak_request request_of(const options& o, const std::string& device, bool cuda, u32 parts_max)
 {
     soak::soak_request r;
     r.device = device;
     r.cuda = cuda;
+    r.parts_max = parts_max;
     r.seed = o.seed;
     r.tasks = o.soak_tasks;
     r.seconds = o.soak_seconds;
@@ -37,12 +45,13 @@ std::string rate(u64 tasks, double seconds)
 }
 
 struct total {
-    u64 cases = 0, streams = 0, tasks = 0, launches = 0, pauses = 0;
+    u64 cases = 0, with_parts = 0, streams = 0, tasks = 0, launches = 0, pauses = 0;
     double seconds = 0;
 
     void add(const soak::case_record& r)
     {
         ++cases;
+        with_parts += r.drawn.parts > 1;
         streams += r.streams;
         tasks += r.tasks;
         launches += r.launches;
@@ -65,6 +74,7 @@ void write_totals(json_writer& w, const total& t)
 {
     w.StartObject();
     field(w, "cases", t.cases);
+    field(w, "cases_with_parts", t.with_parts);
     field(w, "streams", t.streams);
     field(w, "tasks", t.tasks);
     field(w, "launches", t.launches);
@@ -142,13 +152,15 @@ int run_soak(const options& o)
     const report_target target(o);
     std::string name, device;
     bool cuda = false;
+    u32 parts_max = 1;
     {
         const auto opened = open_named_device(o.device);
         name = opened->name();
         cuda = opened->is_cuda();
+        parts_max = parts_max_of(cuda, opened->ordinal());
         device = cuda ? "cuda:" + std::to_string(opened->ordinal()) : "host";
     }
-    const soak::soak_request request = request_of(o, device, cuda);
+    const soak::soak_request request = request_of(o, device, cuda, parts_max);
     const environment e = describe_environment(o, name, cuda);
     std::FILE* const to = target.tables();
     std::fprintf(to, "soak on %s, seed %llu, commit %s:\n", e.device.c_str(), static_cast<unsigned long long>(request.seed), e.commit.c_str());
@@ -169,10 +181,10 @@ int run_soak(const options& o)
             std::fflush(to);
         });
     }();
-    text_table table({"style", "cases", "streams", "tasks", "M tasks/s", "launches", "pauses", "mismatches"});
+    text_table table({"style", "cases", "with parts", "streams", "tasks", "M tasks/s", "launches", "pauses", "mismatches"});
     for (const auto& [style, t] : totals_of(result)) {
         const bool mine = result.failure && (style == "all" || style == soak::style_of(result.failure->drawn.style).name);
-        table.add({style, std::to_string(t.cases), std::to_string(t.streams), std::to_string(t.tasks), rate(t.tasks, t.seconds), std::to_string(t.launches),
+        table.add({style, std::to_string(t.cases), std::to_string(t.with_parts), std::to_string(t.streams), std::to_string(t.tasks), rate(t.tasks, t.seconds), std::to_string(t.launches),
                    std::to_string(t.pauses), mine ? "1" : "0"});
     }
     std::fprintf(to, "\n");

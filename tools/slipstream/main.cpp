@@ -99,7 +99,7 @@ void add_soak_flags(CLI::App& app, options& o)
     app.add_option("--seed", o.seed, "seed of all cases")->check(CLI::NonNegativeNumber)->capture_default_str();
     app.add_option("--stream-tasks", o.stream_tasks, "tasks of a stream, after each of which memory is compared (default: what suits the device)");
     app.add_option("--style", o.style, "what streams are made of: light, dense, tiles, handles, wide, failing or mixed (default: each in turn)");
-    app.add_option("--start-position", o.start_position, "positions and counters of every case begin here (default: drawn, often just below where they wrap)");
+    app.add_option("--start-position", o.start_position, "positions and counters of every case begin here, and none has several parts (default: drawn, often just below where they wrap)");
     app.add_option("--case", o.soak_case, "run this one case again and again: what a failing soak prints");
     app.add_option("--break", o.break_kind, "hide one access that a RAW, WAR or WAW needs, in every stream: must be found");
     app.add_option("--json", o.json, "write the result as JSON to FILE; '-': to stdout, tables go to stderr");

@@ -20,6 +20,7 @@ public:
             // Each by itself: what is left shows what the failure needs. Other threads make another stream, so that comes before the cuts.
             const soak_case usual;
             for (const auto& change : std::initializer_list<std::function<void(soak_case&)>>{
+                     [](soak_case& c) { c.parts = 1; }, [](soak_case& c) { c.parts = std::min(c.parts, 2u); }, [](soak_case& c) { c.placement = 0; },
                      [](soak_case& c) { c.parks = 0; }, [&](soak_case& c) { c.residency_ms = usual.residency_ms; }, [](soak_case& c) { c.start = 0; },
                      [](soak_case& c) { c.staging = 1; }, [](soak_case& c) { c.chaining = 0; }, [](soak_case& c) { c.per_sm = 1; }, [](soak_case& c) { c.threads = 1; },
                      [](soak_case& c) { c.threads = std::min(c.threads, 2u); }, [](soak_case& c) { c.workers = std::min(c.workers, 4u); }, [](soak_case& c) { c.workers = std::min(c.workers, 2u); },
@@ -54,6 +55,7 @@ private:
     {
         soak_case smaller = best_.smallest;
         change(smaller);
+        smaller.fit();
         if (smaller.text() == best_.smallest.text()) return false;
         for (u32 attempt = 0; attempt < attempts_ && !late(); ++attempt) {
             ++best_.trials;

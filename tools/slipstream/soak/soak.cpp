@@ -39,8 +39,13 @@ public:
     {
         if (r_.only) return *r_.only;
         soak_case c = draw_case(r_.seed, number, r_.style.empty() ? number % styles : style_);
-        c.tasks = tasks_of(c.style);
-        if (r_.start) c.start = *r_.start;
+        c.parts = std::min(c.parts, std::max(r_.parts_max, 1u));
+        if (r_.start) {
+            c.parts = 1; // several begin at 0
+            c.start = *r_.start;
+        }
+        c.fit();
+        c.tasks = c.parts > 1 ? tasks_of(1) : tasks_of(c.style); // where nearly every task crosses, the bulk takes its time
         c.hide = r_.hide;
         if (c.hide) c.workers = std::max(c.workers, 4u); // one alone runs tasks one after another
         return c;

@@ -15,6 +15,7 @@ struct soak_request {
     u64 tasks = 0;           ///< 0: as many as time allows
     double seconds = 0;      ///< 0: as long as the tasks take
     u32 stream_tasks = 0;    ///< of each stream; 0: what suits the device
+    u32 parts_max = 3;       ///< of a drawn case: what the device has room for
     std::string style;       ///< "": all in turn
     std::optional<u64> start; ///< of every case; else drawn
     u32 hide = 0;            ///< see soak_case

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <functional>
 #include <iterator>
+#include <slipstream/abi/message.hpp>
 #include <slipstream/status.hpp>
 
 namespace slipstream::soak {
@@ -47,6 +48,7 @@ const std::vector<key>& keys()
         SLIPSTREAM_KEY(seed, 0, ~u64{0}),       SLIPSTREAM_KEY(tasks, 2, 1u << 20),    SLIPSTREAM_KEY(from, 0, 1u << 20),
         SLIPSTREAM_KEY(keep, 0, ~0u),           SLIPSTREAM_KEY(window, 2, 4096),       SLIPSTREAM_KEY(ring, 2, 1u << 24),
         SLIPSTREAM_KEY(threads, 1, 8),          SLIPSTREAM_KEY(per_sm, 1, 2),          SLIPSTREAM_KEY(workers, 1, 1024),
+        SLIPSTREAM_KEY(parts, 1, abi::parts_max), SLIPSTREAM_KEY(placement, 0, ~0u),
         SLIPSTREAM_KEY(residency_ms, 1, 10000), SLIPSTREAM_KEY(parks, 0, 1),           SLIPSTREAM_KEY(staging, 0, 1), SLIPSTREAM_KEY(chaining, 0, 1),
         SLIPSTREAM_KEY(start, 0, u64{1} << 54), SLIPSTREAM_KEY(hide, 0, 3)};
 #undef SLIPSTREAM_KEY
@@ -97,7 +99,24 @@ soak_case soak_case::read(const std::string& text)
         found->set(out, number);
     }
     if (out.threads >= out.window) throw config_error("case: the window must have more slots than there are threads");
+    soak_case possible = out;
+    possible.fit();
+    if (possible.text() != out.text())
+        throw config_error("case: with several parts one thread submits, the window has 16 slots or more, a ring 4 or more, and positions begin at 0; say parts=1, or "
+                           + possible.text());
     return out;
+}
+
+void soak_case::fit()
+{
+    if (parts == 1) {
+        placement = 0;
+        return;
+    }
+    threads = 1;
+    window = std::max(window, 16u);
+    ring = std::max(ring, 4u);
+    start = 0;
 }
 
 soak_case draw_case(u64 seed, u32 number, u32 style)
@@ -131,6 +150,11 @@ soak_case draw_case(u64 seed, u32 number, u32 style)
         c.residency_ms = 200;
         c.parks = 0;
     }
+    if (random.below(3) == 0) {
+        c.parts = 2 + random.below(drawn_parts_max - 1);
+        c.placement = random.below(8) == 0 ? 0 : static_cast<u32>(random.next());
+    }
+    c.fit();
     return c;
 }
 

@@ -34,6 +34,8 @@ struct soak_case {
     u32 ring = 1024;
     u32 threads = 1;   ///< that submit, each with its ring
     u32 per_sm = 1;    ///< workers on an SM
+    u32 parts = 1;     ///< of the engine (config::parts)
+    u32 placement = 0; ///< of several: seed of what lies in which; 0: short pieces in turn
     u32 workers = 2;   ///< of the host device
     u32 residency_ms = 200;
     u32 parks = 0;     ///< 1: pause() and resume() at random points
@@ -46,9 +48,12 @@ struct soak_case {
     std::string text() const;
     /// Throws config_error with the keys there are.
     static soak_case read(const std::string& text);
+    /// With several parts: as few threads, and sizes and positions as usual, as such an engine has.
+    void fit();
 };
 
-/// Case `number` of the soak with this seed, of a style; its streams have the usual number of tasks.
+inline constexpr u32 drawn_parts_max = 5;
+/// Case `number` of the soak with this seed, of a style; its streams have the usual number of tasks. A third of the cases have several parts.
 soak_case draw_case(u64 seed, u32 number, u32 style);
 
 /// "RAW", "WAR", "WAW" -> 1, 2, 3; anything else 0.

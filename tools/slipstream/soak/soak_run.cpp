@@ -1,6 +1,7 @@
 // Submission by several threads, parks at random points, comparison.
 #include "tools/slipstream/soak/soak_run.hpp"
 #include "tools/slipstream/soak/soak_image.hpp"
+#include "tools/slipstream/soak/soak_placement.hpp"
 #include <algorithm>
 #include <exception>
 
@@ -13,6 +14,9 @@ constexpr u32 cells_max = raw_first + (1u << 16);
 /// What a task hides shows only while the task before it runs.
 constexpr u32 late_steps_host = 16'000'000, late_steps_gpu = 4'000'000;
 
+/// A range that reaches into several parts is an access for each piece of it; a task with more would be a whole-memory task, which fails for more.
+constexpr u32 pieces_of_a_task_max = 16384;
+
 u32 results_max_of(u32 tasks) { return 4 * tasks + 4096; }
 u32 op_words_max_of(u32 tasks) { return 24 * tasks + 65536; } ///< 12 bytes an operation, in words of 8
 
@@ -23,6 +27,8 @@ config configuration_of(const soak_case& c, const std::string& device, std::chro
     out.window = c.window;
     out.ring_slots = c.ring;
     out.rings = c.threads;
+    out.parts = c.parts;
+    if (c.parts > 1) out.accesses_max = pieces_of_a_task_max;
     out.workers_per_sm = c.per_sm;
     out.host_workers = c.workers;
     out.residency = std::chrono::milliseconds(c.residency_ms);
@@ -46,19 +52,25 @@ host::beginning beginning_of(const soak_case& c)
 } // namespace
 
 soak_engine::soak_engine(const soak_case& c, const std::string& device, std::chrono::seconds stall_limit, u32 tasks_max)
-    : case_(c),
-      core_(std::make_unique<host::runtime_core>(configuration_of(c, device, stall_limit, tasks_max), soak_image(), beginning_of(c))), submitters_(c.threads)
+    : case_(c), submitters_(c.threads)
 {
+    const config wanted = configuration_of(c, device, stall_limit, tasks_max);
+    if (c.parts > 1)
+        parts_ = std::make_unique<host::partitioned_core>(wanted, soak_image());
+    else
+        core_ = std::make_unique<host::runtime_core>(wanted, soak_image(), beginning_of(c));
     cells_held_ = cells_max;
     results_held_ = results_max_of(tasks_max);
     ops_held_ = op_words_max_of(tasks_max);
     board_ = reinterpret_cast<u64>(take((sizeof(soak_board) + 7) / 8));
-    cells_ = reinterpret_cast<u64>(take(cells_held_));
+    cells_ = reinterpret_cast<u64>(parts_ ? take_placed(cells_held_) : take(cells_held_));
+    if (parts_) gathered_ = reinterpret_cast<u64>(take(cells_held_));
     results_ = reinterpret_cast<u64>(take(results_held_));
     ops_ = reinterpret_cast<u64>(take(ops_held_));
     for (u32 h = 0; h < banks * bank_handles; ++h) {
         const soak_op op = op_of_handle(h, 0);
-        handles_.push_back(core_->register_range(reinterpret_cast<u64*>(cells_) + op.first, 8u * op.columns, op.rows, 8u * op.pitch));
+        handles_.push_back(
+            on_engine([&](auto& e) { return e.register_range(reinterpret_cast<u64*>(cells_) + op.first, 8u * op.columns, op.rows, 8u * op.pitch); }));
     }
     if (c.parks)
         parker_ = std::thread([this] {
@@ -66,10 +78,10 @@ soak_engine::soak_engine(const soak_case& c, const std::string& device, std::chr
             try {
                 while (!over_.load(std::memory_order_relaxed)) {
                     std::this_thread::sleep_for(std::chrono::microseconds(random.below(2000)));
-                    core_->pause();
+                    on_engine([](auto& e) { e.pause(); });
                     pauses_.fetch_add(1, std::memory_order_relaxed);
                     if (random.below(2)) std::this_thread::sleep_for(std::chrono::microseconds(random.below(300)));
-                    core_->resume();
+                    on_engine([](auto& e) { e.resume(); });
                 }
             } catch (const error&) { // the device was lost: the submitting threads are told
             }
@@ -82,20 +94,40 @@ soak_engine::~soak_engine()
     if (parker_.joinable()) parker_.join();
 }
 
+u64* soak_engine::take(u64 words)
+{
+    return static_cast<u64*>(parts_ ? parts_->allocate(8 * words, 0) : core_->allocate(8 * words));
+}
+
+/// Outside of the pools, so that it may lie in several parts. No kernel is launched before the first task: the backend is this thread's.
+u64* soak_engine::take_placed(u64 words)
+{
+    auto* const memory = static_cast<u64*>(device().take_device(8 * words));
+    for (const placed_cells& p : draw_placement(case_.parts, case_.placement, static_cast<u32>(words)))
+        parts_->place(memory + p.first, 8ull * p.count, p.part);
+    return memory;
+}
+
 task_handle soak_engine::submit(u32 type, const void* task, const submit_options& options)
 {
     task_handle handle;
-    (void)core_->submit(type, task, options, true, handle);
+    (void)on_engine([&](auto& e) { return e.submit(type, task, options, true, handle); });
     return handle;
+}
+
+task_status soak_engine::wait(task_handle handle)
+{
+    return on_engine([&](auto& e) { return e.wait(handle, deadline::max()); });
 }
 
 task_handle soak_engine::handle_of(const soak_stream& stream, u32 task) const
 {
+    if (parts_) return submitted_[task];
     const planned_task& p = stream.tasks()[task];
     return {submitters_[p.thread].ring, submitters_[p.thread].first + p.at_ring};
 }
 
-void soak_engine::submit_part(const soak_stream& stream, u32 thread)
+void soak_engine::submit_share(const soak_stream& stream, u32 thread)
 {
     submit_options o;
     o.order = ordering::no_access;
@@ -106,7 +138,7 @@ void soak_engine::submit_part(const soak_stream& stream, u32 thread)
     std::vector<task_handle> after;
     std::vector<declared_access> accesses;
     auto* const cells = reinterpret_cast<u64*>(cells_);
-    const u32 late_steps = core_->device().is_cuda() ? late_steps_gpu : late_steps_host;
+    const u32 late_steps = device().is_cuda() ? late_steps_gpu : late_steps_host;
     for (const u32 t : stream.tasks_of(thread)) {
         const planned_task& p = stream.tasks()[t];
         const soak_op* const ops = stream.ops().data() + p.first_op;
@@ -126,11 +158,15 @@ void soak_engine::submit_part(const soak_stream& stream, u32 thread)
             to = h ? tile_access<u64, Mode>(handles_[h - 1])
                    : tile_access<u64, Mode>(cells + ops[k].first, ops[k].rows, ops[k].columns, 8u * ops[k].pitch);
         };
+        const auto note = [&](task_handle handle) {
+            if (parts_) submitted_[t] = handle;
+        };
+        const auto give = [&]<class Task>(u32 type, const Task& task) { note(submit(type, &task, o)); };
         const auto two = [&]<class Task>(u32 type, Task task, const auto& set) {
             set(0, task.a);
             set(1, task.b);
             task.key = key;
-            submit(type, &task, o);
+            give(type, task);
         };
         switch (p.kind) {
         case task_kind::move: two(type_move, move_task{}, range); break;
@@ -142,16 +178,18 @@ void soak_engine::submit_part(const soak_stream& stream, u32 thread)
             range(1, task.b);
             range(2, task.c);
             task.key = key;
-            submit(type_join, &task, o);
+            give(type_join, task);
             break;
         }
         case task_kind::add: {
             add_task task{{}, key};
             range(0, task.sum);
-            submit(type_add, &task, o);
+            give(type_add, task);
             break;
         }
-        case task_kind::clear: core_->clear_failure(); break;
+        case task_kind::clear:
+            note(on_engine([](auto& e) { return e.clear_failure(); }));
+            break;
         case task_kind::listed: {
             accesses.clear();
             for (u32 k = 0; k < p.declared; ++k) {
@@ -162,7 +200,7 @@ void soak_engine::submit_part(const soak_stream& stream, u32 thread)
             }
             o.accesses = accesses;
             const listed_task task{key, p.first_op, p.ops, p.fails ? t + 1 : 0, p.late ? late_steps : 0};
-            submit(type_listed, &task, o);
+            give(type_listed, task);
             break;
         }
         }
@@ -174,7 +212,7 @@ std::string soak_engine::judge_statuses(const soak_stream& stream)
     for (u32 thread = 0; thread < case_.threads; ++thread)
         for (const u32 t : stream.tasks_of(thread)) {
             const outcome want = stream.expected(t);
-            const task_status got = core_->query(handle_of(stream, t));
+            const task_status got = on_engine([&](auto& e) { return e.query(handle_of(stream, t)); });
             const task_state state = want == outcome::good ? task_state::complete : want == outcome::failed ? task_state::failed : task_state::cancelled;
             const auto wrong = [&](const std::string& what) {
                 return stream.describe(t) + ": state " + std::to_string(static_cast<u32>(got.state)) + ", code " + std::to_string(got.code) + ", " + what;
@@ -189,24 +227,39 @@ std::string soak_engine::judge_statuses(const soak_stream& stream)
     return {};
 }
 
+/// What is downloaded lies in one part. A whole-memory task: it waits for all of them.
+u64 soak_engine::gather(u32 cells)
+{
+    const u64 bytes = 8ull * cells;
+    const copy_task copy{{reinterpret_cast<unsigned char*>(cells_), bytes}, {reinterpret_cast<unsigned char*>(gathered_), bytes}};
+    submit_options o;
+    o.blocks = 16;
+    o.order = ordering::whole_memory;
+    if (const task_status status = wait(submit(type_copy, &copy, o)); !status.ok()) throw task_error("nothing has failed, and yet a copy of all cells did not run", status);
+    return gathered_;
+}
+
 std::string soak_engine::run(const soak_stream& stream)
 {
     if (stream.results() > results_held_ || (stream.ops().size() * sizeof(soak_op) + 7) / 8 > ops_held_ || stream.results() > soak_key::results_max)
         throw config_error("a stream of " + std::to_string(stream.tasks().size()) + " tasks has too many accesses or blocks for this soak");
     const soak_board board{cells_, results_, ops_, stream.salt()};
-    core_->upload(reinterpret_cast<void*>(board_), &board, sizeof board);
-    if (!stream.ops().empty()) core_->upload(reinterpret_cast<void*>(ops_), stream.ops().data(), stream.ops().size() * sizeof(soak_op));
+    const auto upload = [&](u64 to, const void* from, u64 bytes) { on_engine([&](auto& e) { e.upload(reinterpret_cast<void*>(to), from, bytes); }); };
+    upload(board_, &board, sizeof board);
+    if (!stream.ops().empty()) upload(ops_, stream.ops().data(), stream.ops().size() * sizeof(soak_op));
     const reset_task reset{{reinterpret_cast<u64*>(cells_), stream.cells()}, {reinterpret_cast<u64*>(results_), stream.results()}, stream.salt()};
     submit_options o;
     o.blocks = 16;
+    if (parts_) o.order = ordering::whole_memory; // its cells lie in thousands of pieces
     submit(type_reset, &reset, o);
-    (void)core_->wait(submit(type_marker, nullptr, {}), deadline::max()); // a whole-memory task: memory is in place
+    (void)wait(submit(type_marker, nullptr, {})); // a whole-memory task: memory is in place
+    if (parts_) submitted_.assign(stream.tasks().size(), {});
 
     ready_ = 0;
     std::vector<std::exception_ptr> errors(case_.threads);
     const auto part = [&](u32 thread) {
         try {
-            submit_part(stream, thread);
+            submit_share(stream, thread);
         } catch (...) {
             errors[thread] = std::current_exception();
             ready_.fetch_add(case_.threads);
@@ -218,14 +271,17 @@ std::string soak_engine::run(const soak_stream& stream)
     for (auto& t : others) t.join();
     for (const auto& e : errors)
         if (e) std::rethrow_exception(e);
-    core_->wait_all(deadline::max());
+    on_engine([](auto& e) { return e.wait_all(deadline::max()); });
 
     std::string verdict = stream.fails() ? judge_statuses(stream) : std::string();
-    if (stream.fails()) core_->clear_failure();
+    if (stream.fails()) on_engine([](auto& e) { e.clear_failure(); });
     std::vector<u64> cells(stream.cells()), results(stream.results());
     try {
-        core_->download(cells.data(), reinterpret_cast<void*>(cells_), 8 * cells.size());
-        core_->download(results.data(), reinterpret_cast<void*>(results_), 8 * results.size());
+        const auto download = [&](std::vector<u64>& to, u64 from) {
+            on_engine([&](auto& e) { e.download(to.data(), reinterpret_cast<void*>(from), 8 * to.size()); });
+        };
+        download(cells, parts_ ? gather(stream.cells()) : cells_);
+        download(results, results_);
     } catch (const task_error& e) { // nothing has failed that was not cleared: memory that counts as failed is a finding
         return verdict.empty() ? e.what() : verdict;
     }
