@@ -6,16 +6,16 @@
 // the home, and it stays, in the way of whoever comes after it, until the home says that the task is complete.
 //
 // HOME      the task waits in the linker for its own predecessors and, as if they were one more, for all of its stand-ins (dependency_table::meet, arrive).
-// CHANNEL   from each part to each other: a ring in device memory with room for all there ever is (each window slot holds a stand-in that is told of once, or is the
-//           home's to answer one), so nobody looks for room. The messages carry their number, as mails do.
+// CHANNEL   from each part to each other: a ring in device memory with room for all there ever is (sizes::channel_slots), so nobody looks for room. The messages carry
+//           their number, as mails do.
 // MEETING   a number that the host gives each crossing task, of its home's meetings_max; used again when the task is retired.
 // ORDER     the host writes crossing tasks into the rings of all their parts in one order. So the oldest task that is not complete has all of its stand-ins at the head of
 //           their rings or in their windows, where nothing is in their way: it runs, whatever the windows' sizes.
 // COST      a stand-in ready: one store. A look at the channels each step of a scheduler, one load a lane beside its poll of the workers. A hop from part to part: release and
 //           poll of the predecessor, linker, message, poll, linker, mail: two schedulers' rounds more than a hop within one.
 // FAILURE   a stand-in that would read poison is cancelled, as any task is, and the home is told so: the task is cancelled, too. When a task has failed or was cancelled its
-//           stand-ins are cancelled, and poison what it would have written there. Either has itself for a cause (crossing_cause): the host knows which
-//           task a stand-in stands for.
+//           stand-ins are cancelled, and poison what it would have written there. Either has itself for a cause, unless there is one in its own part
+//           (poison::cancels_by_itself): the host knows which task a stand-in stands for.
 // OWNERS    ingest fills crossings · the linker alone: meetings · the scheduler alone: meeting_slots, meetings_bad, channel_sent, channel_seen. Of a channel the sending
 //           scheduler writes, the receiving one reads.
 // EDGES     R4A5_step_fence (release, the sender's) -> R19_message · A19_message -> R4A5_step_fence (acquire, the receiver's): what a stand-in's predecessors wrote is visible
@@ -68,7 +68,6 @@ struct crossing_tables {
     u32* batch;
     u32* counters;
     u32* cause_of;
-    u32* pending;
     task_outcome* outcomes;
     typename P::template cell<task_head>* heads;
 
@@ -192,7 +191,7 @@ struct crossing_tables {
         }
     }
 
-    /// A task is ready of which a stand-in was cancelled: then it is, too, and comes back by poison::collect(). Else false.
+    /// Was a stand-in of this task cancelled? Once.
     SLIPSTREAM_BOTH bool gives_up(team_type& team, u32 slot) const
     {
         if (!crosses(slot)) return false;
@@ -203,9 +202,6 @@ struct crossing_tables {
         if (team.leader()) {
             meetings_bad[meeting / 32] = word & ~(1u << meeting % 32);
             --counters[bad_meetings];
-            cause_of[slot] = poison_tables<P>::crossing_cause;
-            pending[counters[cancelled_pending]++] = slot;
-            counters[poison_active] = 1; // collect() is called while there is poison; there will be
         }
         team.sync();
         return true;
@@ -255,7 +251,7 @@ private:
     SLIPSTREAM_BOTH crossing_tables<P> tables() const
     {
         return {m_.channels, m_.n.parts, m_.n.part, m_.n.channel_slots(), s_.arrived_queue(), s_.crossings, s_.meeting_slots, s_.meetings_bad,
-                s_.channel_sent, s_.channel_seen, s_.batch, s_.counters, s_.poison_cause_of, s_.poison_pending, s_.poison_outcomes, s_.heads};
+                s_.channel_sent, s_.channel_seen, s_.batch, s_.counters, s_.poison_cause_of, s_.poison_outcomes, s_.heads};
     }
     SLIPSTREAM_BOTH_RARE static u32 take_out(const crossing_tables<P> t, team_type team, u32 completed, looked_type looked, u32 there)
     {

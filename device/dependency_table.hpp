@@ -41,6 +41,12 @@ public:
     template <class SlotOf, class HasRow, class RowOf>
     SLIPSTREAM_BOTH u32 link(team_type& team, u32 count, u32 link_number, SlotOf slot_of, HasRow has_row, RowOf row_of)
     {
+        if (some_old_) {
+            bool mine = false;
+            SLIPSTREAM_ONE_COPY
+            for (u32 g = team.rank(); g < m_.n.groups(); g += team.size()) mine |= s_.old[g] != 0;
+            some_old_ = team.any(mine);
+        }
         // All of them before the first row: one may wait for another.
         team.each32([&](u32 k) {
             if (k >= count) return;
@@ -53,6 +59,7 @@ public:
             if (brief) team.set_bits(s_.brief[slot / 32], 1u << slot % 32);
             else team.clear_bits(s_.brief[slot / 32], 1u << slot % 32);
             team.set_bits(s_.arriving[slot / 32], 1u << slot % 32);
+            if (some_old_) team.clear_bits(s_.old[slot / 32], 1u << slot % 32);
             s_.waits_for[slot].number = 0; // what was there is another task's
         });
         team.sync();
@@ -85,6 +92,17 @@ public:
         hand(team, free, slot_of);
         return free;
     }
+
+    /// Link numbers have 16 bits, and a task may be here while any number of others are linked. At each 2^numbers_bits of them, whoever is here is old: from then on nothing
+    /// is concluded from when it was linked.
+    SLIPSTREAM_BOTH void grow_old(team_type& team)
+    {
+        SLIPSTREAM_ONE_COPY
+        for (u32 g = team.rank(); g < m_.n.groups(); g += team.size()) s_.old[g] |= s_.in_flight[g];
+        team.sync();
+        some_old_ = true;
+    }
+    static constexpr u32 numbers_bits = 14;
 
     /// Does the task in `slot`, which was linked last there, wait for stand-ins? Only where there are several parts.
     SLIPSTREAM_BOTH bool waits_for_stand_ins(u32 slot) const
@@ -469,7 +487,7 @@ private:
             const u32 last_number = number_of(latest.at(0, k));
             // A slot in that list may have come again since: for a task that was linked later. One that has no room for all may hold none of them.
             predecessor_list implied = of_latest.at(0, k);
-            if (!implied.complete()) implied.number = 0;
+            if (!implied.complete() || (some_old_ && is(s_.old, latest.at(0, k)))) implied.number = 0;
             const auto is_implied = [&](u32 p) {
                 bool listed = false;
                 SLIPSTREAM_UNROLL
@@ -716,6 +734,7 @@ private:
 
     const engine_memory<P>& m_;
     const control_state<P>& s_;
+    bool some_old_ = true; ///< perhaps: some bit is set in `old`
     // Equal on all lanes; wrap.
     u32 handed_blocks_;
     u32 handed_tasks_;

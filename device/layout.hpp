@@ -107,12 +107,16 @@ struct failure_record {
 };
 static_assert(rings_max <= 0x80);
 
-/// Tasks of one ring that failed or were cancelled for one cause, one behind the other.
+/// Tasks of one ring that failed or were cancelled for one cause, or each for itself, one behind the other.
 struct failed_run {
     u64 first; ///< task id: ring << 56 | position
-    u32 count;
-    u32 cause;
+    u32 count : 31;
+    u32 each : 1; ///< each is its own cause, the next number
+    u32 cause; ///< of the first
+
+    SLIPSTREAM_BOTH u32 cause_of(u64 id) const { return cause + (each != 0 ? static_cast<u32>(id - first) : 0); }
 };
+static_assert(sizeof(failed_run) == 16);
 
 /// The words of control_state::poison_state.
 enum poison_word : u32 {
@@ -230,8 +234,9 @@ struct sizes {
     u32 lone_workers; ///< 1: a worker has its SM to itself and may poll with acquire loads (they empty the SM's L1)
 
     SLIPSTREAM_BOTH u32 groups() const { return window / 32; }
-    /// Of the channel from one part to another, which has room for all there ever is: from each window slot a message there, and the answer to one of the other's.
-    SLIPSTREAM_BOTH u32 channel_slots() const { return power_of_two(2 * window); }
+    /// Of the channel from one part to another, which has room for all there ever is: a message of a stand-in for each of the other's meetings (one that is cancelled gives its
+    /// window slot on at once), and an answer to each of the other's, which keep theirs till then.
+    SLIPSTREAM_BOTH u32 channel_slots() const { return power_of_two(abi::meetings_max + (window < abi::meetings_max ? window : abi::meetings_max)); }
     SLIPSTREAM_BOTH u32 meetings() const { return parts > 1 ? abi::meetings_max : 0; }
     /// What index_buckets should be where there is room: two a window slot, or tasks of 64 accesses fill them, and what spills is compared with everything.
     u32 index_buckets_wanted() const { return power_of_two(2 * window < index_buckets_max ? 2 * window : index_buckets_max); }
@@ -474,7 +479,7 @@ struct ready_entry {
     SLIPSTREAM_BOTH u32 slot() const { return word & slot_mask; }
     SLIPSTREAM_BOTH u32 waits() const { return word >> 12 & 0xf; } ///< see control_state::awaited_by
     SLIPSTREAM_BOTH u32 number() const { return word >> 16; }
-    /// Was it linked after `count` tasks were? May be true of one that was linked very long before. The other way round it never errs
+    /// Was it linked after `count` tasks were? May be true of one that was linked very long before (scheduler::is_late). The other way round it never errs
     /// while `count` is recent: between two fences of a launch no more than a window of tasks can be linked, far fewer than 2^15.
     SLIPSTREAM_BOTH bool linked_after(u32 count) const { return static_cast<std::int16_t>((word >> 16) - count) > 0; }
 };
@@ -602,6 +607,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(meetings, u32, near, s.meetings()) /* see dependency_table::meet */                                                \
     X(arriving, u32, near, s.groups())   /* a bit a slot: being linked, with others */                                  \
     X(in_flight, u32, near, s.groups())  /* a bit a slot: linked, not complete */                                       \
+    X(old, u32, near, s.groups())        /* a bit a slot: linked so long ago that its number says nothing any more */     \
     X(successors_near, u32, near, s.successors_near() ? s.window * s.groups() : 0)                                      \
     X(successors_far, u32, far, s.successors_near() ? 0 : s.window * s.groups())                                        \
     X(listed_near, u16, near, s.successors_near() ? s.window * successors_listed : 0) /* of each slot, the slots of its first successors */ \

@@ -219,7 +219,7 @@ private:
             [&](u32 k) { return s_.predecessors + (admitted_.position() + k) % admitted_max * m_.n.groups(); });
         const u32 waiting = m_.n.staging == 0 ? 0 : team.mask32([&](u32 k) {
             if (k >= count || (ready >> k & 1) != 0 || table_.blocks(slot_of(k)) == 0) return false;
-            return m_.n.parts <= 1 || !table_.waits_for_stand_ins(slot_of(k)); // nobody knows when they are ready: it is never staged, and in nobody's way who may be
+            return m_.n.parts <= 1 || !table_.waits_for_stand_ins(slot_of(k)); // nobody knows when they are ready: it is never staged while it waits for them
         });
         team.each32([&](u32 k) {
             if (k >= count) return;
@@ -234,6 +234,7 @@ private:
         ready_.advance(popcount(ready));
         ordered_ += popcount(waiting);
         in_flight_ += count;
+        if ((linked_ ^ (linked_ + count)) >> table_.numbers_bits != 0) table_.grow_old(team);
         linked_ += count;
         admitted_.skip(count);
         admitted_.release(team);

@@ -86,7 +86,7 @@ struct poison_tables {
                 if (everything != 0) blame(everything);
                 const u64 id = static_cast<u64>(e.after_ring()) << 56 | e.after_position();
                 for (u32 i = team.rank(); i < run_count; i += team.size())
-                    if (id - runs[i].first < runs[i].count) blame(runs[i].cause);
+                    if (id - runs[i].first < runs[i].count) blame(runs[i].cause_of(id));
             } else if (e.is_memory() && e.reads() && !flagged(slot, abi::flag_whole_memory)) {
                 if (everything != 0) blame(everything);
                 for (u32 i = team.rank(); i < count; i += team.size())
@@ -116,6 +116,19 @@ struct poison_tables {
         }
         team.sync();
         return cause != no_cause;
+    }
+
+    /// Cancels a task for what happened in another part: for the oldest cause in this one, if there is any, too; else it is its own.
+    SLIPSTREAM_BOTH void cancel_by_itself(team_type& team, u32 slot) const
+    {
+        const u32 cause = find_cause(team, slot);
+        team.sync();
+        if (team.leader()) {
+            cause_of[slot] = cause == no_cause ? crossing_cause : cause;
+            pending[counters[cancelled_pending]++] = slot;
+            counters[poison_active] = 1; // collect() is called while there is poison; there will be
+        }
+        team.sync();
     }
 
     SLIPSTREAM_BOTH void clear(team_type& team) const
@@ -190,14 +203,14 @@ struct poison_tables {
                 if (e.mode() == abi::access_mode::write) heal(team, e); // what lies under it is no longer there to be read
                 add(team, e, cause);
             });
-        add_task(team, P::get(task_id[slot]), cause);
+        add_task(team, P::get(task_id[slot]), cause, cancelled == crossing_cause);
     }
 
     SLIPSTREAM_BOTH void add(team_type& team, const abi::access_entry& e, u32 cause) const
     {
         const u32 count = state[poison_entry_count];
         bool mine = false;
-        for (u32 i = team.rank(); i < count; i += team.size()) mine |= causes[i] == cause && abi::covers(entries[i], e);
+        for (u32 i = team.rank(); i < count; i += team.size()) mine |= causes[i] <= cause && abi::covers(entries[i], e); // the oldest is blamed
         if (team.any(mine)) return;
         team.sync();
         if (team.leader()) {
@@ -212,18 +225,19 @@ struct poison_tables {
         team.sync();
     }
 
-    SLIPSTREAM_BOTH void add_task(team_type& team, u64 id, u32 cause) const
+    /// each: every task of the run is its own cause, and they have consecutive numbers.
+    SLIPSTREAM_BOTH void add_task(team_type& team, u64 id, u32 cause, bool each) const
     {
         const u32 count = state[poison_run_count];
         team.sync();
         if (team.leader()) {
             // Tasks of one ring that are cancelled one after another make one run.
-            if (count != 0 && runs[count - 1].cause == cause && runs[count - 1].first + runs[count - 1].count == id) {
+            if (count != 0 && runs[count - 1].first + runs[count - 1].count == id && runs[count - 1].each == each && runs[count - 1].cause_of(id) == cause) {
                 ++runs[count - 1].count;
             } else if (count == failed_runs_max) {
                 if (state[poison_everything] == 0) state[poison_everything] = cause;
             } else {
-                runs[count] = {id, 1, cause};
+                runs[count] = {id, 1, each, cause};
                 state[poison_run_count] = count + 1;
             }
         }
@@ -292,6 +306,9 @@ public:
     /// back by collect(). A clear_failure task is never cancelled and clears here. May be asked again about the same task.
     SLIPSTREAM_BOTH bool cancels(team_type& team, u32 slot) { return judge(tables(), team, slot); }
 
+    /// The same for a task of which a stand-in was cancelled (crossing.hpp): always.
+    SLIPSTREAM_BOTH void cancel_by_itself(team_type& team, u32 slot) { cancel_out(tables(), team, slot); }
+
     /// Appends the cancelled tasks to the completed ones, batch[0..completed); returns their number.
     SLIPSTREAM_BOTH u32 collect(team_type& team, u32 completed) { return collect_out(tables(), team, completed); }
 
@@ -317,6 +334,7 @@ private:
                 s_.pool_tags,      s_.first_block,    s_.heads,         s_.task_id,     s_.pool_near_blocks};
     }
     SLIPSTREAM_BOTH_RARE static bool judge(const poison_tables<P> t, team_type team, u32 slot) { return t.judge(team, slot); }
+    SLIPSTREAM_BOTH_RARE static void cancel_out(const poison_tables<P> t, team_type team, u32 slot) { t.cancel_by_itself(team, slot); }
     SLIPSTREAM_BOTH_RARE static u32 collect_out(const poison_tables<P> t, team_type team, u32 completed)
     {
         return t.collect(team, completed);

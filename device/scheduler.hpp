@@ -277,10 +277,18 @@ private:
     SLIPSTREAM_BOTH void fence(team_type& team)
     {
         covered_ = team.broadcast(team.leader() ? P::load(edge::A15_linked, *s_.linked, order::relaxed, scope::block) : 0u);
+        fenced_ = ready_.position() + ready_.known();
         // Each lane polled some workers and mails to some: what one acquires, all release.
         P::fence(edge::R4A5_step_fence, order::acquire, scope::device);
         team.sync();
         P::fence(edge::R4A5_step_fence, order::release, scope::device);
+    }
+
+    /// Was the task of this entry, so many behind the next one, linked after the last fence? Not if the entry was in the queue by then: without that a number that
+    /// was given very long before would say so for ever.
+    SLIPSTREAM_BOTH bool is_late(u32 ahead, ready_entry entry) const
+    {
+        return static_cast<std::int32_t>(ready_.position() + ahead - fenced_) >= 0 && entry.linked_after(covered_);
     }
 
     /// Reads the completion words of all workers, all loads in flight together, and takes their answers. Returns how many tasks are
@@ -363,45 +371,50 @@ private:
     /// Mails blocks of ready tasks, oldest first, while there are workers for them.
     SLIPSTREAM_BOTH void dispatch(team_type& team)
     {
-        u32 ahead = crossing_.any() && !parking_ ? before_their_turn(team) : 0; // places in the queue, a bit each
+        u32 ahead = 0; // places in the queue, a bit each
+        bool new_places = crossing_.any(); // the first 32 are others than those that were looked at
         bool by_itself = false;
         SLIPSTREAM_ONE_COPY
         while (!parking_ && ready_.known() != 0) {
-            const ready_entry entry = ready_.peek(ahead != 0 ? lowest_bit(ahead) : 0);
-            const u32 slot = entry.slot();
-            if (crossing_.any() && P::get(s_.heads[slot]).blocks == 0) { // a stand-in, beyond the first 32
-                crossing_.tell_home(team, slot, poisoned_ && poison_.cancels(team, slot));
-                ready_.skip(1);
+            if (new_places) {
+                new_places = false;
+                ahead = before_their_turn(team);
                 continue;
             }
+            const u32 place = ahead != 0 ? lowest_bit(ahead) : 0;
+            const ready_entry entry = ready_.peek(place);
+            const u32 slot = entry.slot();
             if (poisoned_ && (entry.waits() != 0 ? declines(team, slot) : refuses(team, slot))) {
                 if (team.leader()) s_.runs_on[slot] = 0;
                 ready_.skip(1);
+                new_places = crossing_.any();
                 continue;
             }
             parcel p{P::get(s_.heads[slot]), 0, 0, 1, places, entry};
             if (p.head.blocks == 1) {
-                p.depth = entry.waits() == 0 && !crowded() ? 1 : places;
+                // One that goes before its turn does not come behind a mail of the open task, which may take long.
+                p.depth = entry.waits() == 0 && (!crowded() || (ahead != 0 && open_ != no_slot)) ? 1 : places;
                 u32 mailed;
                 if ((entry.waits() == 0 && (ready_.known() == 1 || poisoned_)) || ahead != 0 || by_itself) { // somebody waits for it
-                    if (entry.linked_after(covered_)) fence(team);
+                    if (is_late(place, entry)) fence(team);
                     mailed = hand_out(team, p);
                 } else {
                     mailed = hand_out_ones(team, poisoned_ ? 1 : ready_.known(), p.depth); // poisoned: the one that was just judged
-                    // With few workers each may be kept for one that comes behind its last mail; and if all are idle no answer would ever bring this one its turn.
-                    by_itself = mailed == 0 && mails_ == 0 && !postponed_;
+                    // With few workers each may be kept for one that comes behind its last mail, idle ones, too; and if all are idle no answer would ever bring this one its turn.
+                    by_itself = mailed == 0 && kept_ && !postponed_;
                     if (by_itself) continue;
                 }
                 if (ahead != 0) {
-                    ahead = mailed != 0 ? take_out(team, lowest_bit(ahead), ahead) : 0;
+                    ahead = mailed != 0 ? take_out(team, place, ahead) : 0;
                     continue;
                 }
                 by_itself = false;
                 if (mailed == 0) break;
                 ready_.skip(mailed);
+                new_places = crossing_.any();
                 continue;
             }
-            const bool late = entry.linked_after(covered_);
+            const bool late = is_late(0, entry);
             if (late && entry.waits() != 0) {
                 postponed_ = true;
                 break;
@@ -421,6 +434,7 @@ private:
             const u32 mailed = hand_out(team, p);
             if (mailed == p.count && p.tickets == 0) {
                 ready_.skip(1);
+                new_places = crossing_.any();
                 continue;
             }
             team.sync();
@@ -436,7 +450,12 @@ private:
     }
 
     /// A task that waits for nobody is cancelled instead of mailed.
-    SLIPSTREAM_BOTH bool refuses(team_type& team, u32 slot) { return (crossing_.bad() && crossing_.gives_up(team, slot)) || poison_.cancels(team, slot); }
+    SLIPSTREAM_BOTH bool refuses(team_type& team, u32 slot)
+    {
+        if (!crossing_.bad() || !crossing_.gives_up(team, slot)) return poison_.cancels(team, slot);
+        poison_.cancel_by_itself(team, slot);
+        return true;
+    }
 
     /// Of the first 32 ready tasks those that cross, are of one block and wait for nobody: other parts wait for them, and no mail that goes out before another's may be in
     /// its way. And tells the homes of the stand-ins among them.
@@ -445,24 +464,26 @@ private:
         enum : u32 { stand_in, crosses };
         u32 found[2];
         typename P::template lane_array<u32, 1> facts; // a bit of each
-        team.each32([&](u32 k) {
-            facts.at(0, k) = 0;
-            if (k >= ready_.known()) return;
-            const ready_entry entry = ready_.peek(k);
-            const task_head head = P::get(s_.heads[entry.slot()]);
-            facts.at(0, k) = static_cast<u32>(head.blocks == 0) << stand_in
-                | static_cast<u32>((head.blocks == 1) & (entry.waits() == 0) & ((head.entries_and_flags >> 16 & abi::flag_crossing) != 0)) << crosses;
-        });
-        team.masks32(found, [&](u32, u32 k) { return facts.at(0, k); }, [](u32 n, u32, u32 value) { return (value >> n & 1) != 0; });
         SLIPSTREAM_ONE_COPY
-        for (u32 bits = found[stand_in]; bits != 0;) {
-            const u32 place = lowest_bit(bits);
-            const u32 slot = ready_.peek(place).slot();
-            crossing_.tell_home(team, slot, poisoned_ && poison_.cancels(team, slot));
-            bits = without(bits, place);
-            found[crosses] = take_out(team, place, found[crosses]);
+        for (;;) {
+            team.each32([&](u32 k) {
+                facts.at(0, k) = 0;
+                if (k >= ready_.known()) return;
+                const ready_entry entry = ready_.peek(k);
+                const task_head head = P::get(s_.heads[entry.slot()]);
+                facts.at(0, k) = static_cast<u32>(head.blocks == 0) << stand_in
+                    | static_cast<u32>((head.blocks == 1) & (entry.waits() == 0) & ((head.entries_and_flags >> 16 & abi::flag_crossing) != 0)) << crosses;
+            });
+            team.masks32(found, [&](u32, u32 k) { return facts.at(0, k); }, [](u32 n, u32, u32 value) { return (value >> n & 1) != 0; });
+            if (found[stand_in] == 0) return poisoned_ ? 0 : found[crosses];
+            SLIPSTREAM_ONE_COPY
+            for (u32 bits = found[stand_in]; bits != 0;) {
+                const u32 place = lowest_bit(bits);
+                const u32 slot = ready_.peek(place).slot();
+                crossing_.tell_home(team, slot, poisoned_ && poison_.cancels(team, slot));
+                bits = take_out(team, place, bits);
+            }
         }
-        return poisoned_ ? 0 : found[crosses];
     }
     /// Takes an entry, one of the first 32, out of the ready queue: those before it move up. Returns `places`, which named entries of the queue, as they are now.
     SLIPSTREAM_BOTH u32 take_out(team_type& team, u32 place, u32 places)
@@ -514,7 +535,7 @@ private:
             const task_head head = out.heads.at(0, k) = P::get(s_.heads[entry.slot()]);
             const bool waiting = entry.waits() != 0;
             facts.at(0, k) = static_cast<u32>((head.blocks == 1) & (together | (waiting == first_waits))) << alike | static_cast<u32>(waiting) << waits
-                | static_cast<u32>(entry.linked_after(covered_)) << late;
+                | static_cast<u32>(is_late(k, entry)) << late;
         });
         team.masks32(masks, [&](u32, u32 k) { return facts.at(0, k); }, [](u32 n, u32, u32 value) { return (value >> n & 1) != 0; });
         out.count = masks[alike] == ~0u ? 32 : lowest_bit(~masks[alike]);
@@ -549,6 +570,7 @@ private:
         u32 within = 0; // come behind one of this parcel
         u32 seconds = 0; // of these, come behind another one that waits for the same task
         if (m_.n.chaining != 0 && tasks.staged != 0) choose_behind(team, tasks, behind, within, seconds);
+        kept_ = behind != 0;
 
         // Each task comes to the worker of its root: the first of those of the parcel that follow each other.
         const u32 roots = low_bits(count) & ~(behind | within);
@@ -876,6 +898,8 @@ private:
     bool settled_ = false;  ///< the batch in hand has outcomes
     bool fresh_ = true;   ///< no step yet since the launch
     bool postponed_ = false; ///< the staged task at the head of the ready queue was linked after the last fence
+    bool kept_ = false;   ///< of the last parcel: some worker is kept for a task that comes behind its last mail
+    u32 fenced_ = 0;      ///< entries of the ready queue, all popped ones included, that were seen when the last fence was made; wraps
     u32 covered_ = 0;     ///< tasks linked when the last fence was made, wrapping; see ready_entry
     u32 mails_ = 0;       ///< mails not yet answered
     typename P::template lane_array<u32, Groups> seen_; ///< of this lane's workers, as in control_state: a poll looks at nothing else

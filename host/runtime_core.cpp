@@ -505,6 +505,12 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
     return submit_status::submitted;
 }
 
+bool runtime_core::holds_ring() const
+{
+    if (last_rings[member_.part].core == id_) return true; // as in own_ring()
+    return std::ranges::any_of(my_rings.leases, [&](const ring_lease& lease) { return lease.core == id_; });
+}
+
 void runtime_core::claim_ring()
 {
     u32 index = 0;

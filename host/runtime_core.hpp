@@ -63,6 +63,7 @@ public:
     bool has_room(u32 type, const submit_options& options);
     /// Takes a ring for this thread, if it has none: config_error when there is none left.
     void claim_ring();
+    bool holds_ring() const; ///< does the calling thread hold a ring?
     /// So many entries in `after`, beside the joins of this thread's ring: too many for a task? (config_error)
     void check_after(u64 count);
     bool is_retired(task_handle handle);

@@ -1,5 +1,6 @@
 // An engine of several parts (config::parts), on the host device: memory belongs to parts, tasks that touch several are ordered in each, failures are told in the
 // caller's terms.
+#include "host/runtime_core.hpp"
 #include "api_tasks.hpp"
 #include "tests/stress/digest_stream.hpp"
 #include <algorithm>
@@ -767,6 +768,47 @@ TEST_CASE("a task that touches nothing in its home, and waits for one in another
         const auto empty = t.rt.submit(may_fail_task{}, {.after = {elsewhere, held}, .accesses = writes(t.at(0, 0), 0)});
         g.open();
         CHECK(t.ok(empty));
+    });
+}
+
+TEST_CASE("hundreds of tasks are cancelled for one failure in another part, and nobody else", "[api][parts][failure]")
+{
+    for (const u32 window : {16u, 256u})
+        for (const bool home_away : {false, true}) { // a home that is away reads no messages meanwhile
+            in_time(40, [&] {
+                auto c = parts_config(2);
+                c.window = window;
+                parts_failure_test t(c);
+                using f = parts_failure_test;
+                const auto root = t.task({f::w(1)}, 5);
+                CHECK(t.failed(root, 5));
+                if (home_away) t.rt.core(0).pause();
+                std::vector<task_handle> cancelled;
+                for (u32 i = 0; i < 500; ++i) cancelled.push_back(t.task({f::r(1), f::w(0, 8)}));
+                if (home_away) t.rt.core(0).resume();
+                for (u32 i = 500; i < 700; ++i) cancelled.push_back(t.task({f::r(1), f::w(0, 8)}));
+                const auto beside = t.task({f::r(0, 400), f::w(0, 408)});
+                const auto named = t.task({}, 0, {cancelled[3]});
+                for (const u32 i : {0u, 1u, 250u, 699u}) CHECK(t.cancelled(cancelled[i], root, 5));
+                CHECK(t.cancelled(named, root, 5));
+                CHECK(t.ok(beside));
+            });
+        }
+}
+
+TEST_CASE("a task that waited for another part while tens of thousands went past it is handed over, and whoever comes behind it", "[api][parts]")
+{
+    in_time(60, [] {
+        parts_failure_test t(parts_config(2));
+        using f = parts_failure_test;
+        gate g;
+        t.rt.submit(g.task(), {.accesses = writes(t.at(1, 0), 8)});
+        const auto waits = t.task({f::r(1), declared_access(reads_and_writes(t.at(0, 0), 8))});
+        const auto behind = t.task({declared_access(reads_and_writes(t.at(0, 0), 8))});
+        for (u32 i = 0; i < 60'000; ++i) t.task({f::w(0, 16 + 8 * (i % 64))});
+        g.open();
+        CHECK(t.ok(waits));
+        CHECK(t.ok(behind));
     });
 }
 

@@ -172,6 +172,58 @@ TEST_CASE("a list of predecessors that was too short for them tells nothing of w
     CHECK((t.engine.s.pending[22] & 0xffff) == 2);
 }
 
+TEST_CASE("what was linked 2^15 tasks ago tells nothing of whom its task waits for, and is mailed when its turn comes", "[device][staging]")
+{
+    staging_test t(3);
+    t.put(1);
+    t.settle();
+    t.put_behind(0, {1}); // its list names slot 1
+    t.settle();
+    t.run(0, 1);
+    const mail lasting = t.take(1, 0, 1); // it runs, and runs
+    const auto next = [&] { // an independent task, to its end
+        t.put(5);
+        t.settle();
+        for (const u32 worker : {0u, 2u}) {
+            const mail letter = t.ports[worker].wait();
+            if (letter.leaves()) continue;
+            t.answer(worker, letter);
+            t.settle();
+            return;
+        }
+        FAIL("nobody has it");
+    };
+    for (u32 i = 0; i < (1u << 15) + 100; ++i) {
+        next();
+        t.take_retired();
+    }
+    t.put(1); // the slot comes again
+    t.settle();
+    t.put_behind(2, {0, 1});
+    t.settle();
+    CHECK(t.pending(2) == 2);
+    t.put_behind(3, {0});
+    t.settle();
+    for (const u32 worker : {0u, 2u}) {
+        const mail letter = t.ports[worker].wait();
+        if (!letter.leaves() && letter.slot() == 1) t.answer(worker, letter);
+    }
+    t.settle();
+    t.answer(1, lasting);
+    t.settle();
+    u32 ran = 0;
+    for (u32 turn = 0; turn < 8; ++turn)
+        for (u32 worker = 0; worker < 3; ++worker) {
+            const mail letter = t.ports[worker].wait();
+            if (letter.leaves()) continue;
+            ++ran;
+            t.answer(worker, letter);
+            t.settle();
+        }
+    CHECK(ran == 2);
+    t.check_empty();
+}
+
 TEST_CASE("nothing is staged when staging is off", "[device][staging]")
 {
     scheduler_test t({.window = 32, .workers = 8});
