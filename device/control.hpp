@@ -154,7 +154,7 @@ private:
     u32 rounds_ = 0;
 };
 
-template <class P, u32 Groups = P::worker_groups>
+template <class P, u32 Groups = P::worker_groups, bool Several = true>
 class scheduler_role {
 public:
     SLIPSTREAM_BOTH scheduler_role(const engine_memory<P>& m, const control_state<P>& s) : s_(s), scheduler_(m, s) {}
@@ -191,7 +191,7 @@ private:
     }
 
     const control_state<P>& s_;
-    scheduler<P, Groups> scheduler_;
+    scheduler<P, Groups, Several> scheduler_;
     command request_ = command::run;
     feed_phase feed_ = feed_phase::running;
     u32 rounds_ = 0;

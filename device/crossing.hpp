@@ -210,7 +210,7 @@ struct crossing_tables {
     static constexpr u32 took_bit = 1u << 31;
 };
 
-/// What the scheduler calls. Out of line, where arguments lie in local memory, is what seldom happens.
+/// What the scheduler calls where there are several parts. Out of line, where arguments lie in local memory, is what seldom happens.
 template <class P>
 class crossing {
 public:
@@ -219,7 +219,6 @@ public:
 
     SLIPSTREAM_BOTH crossing(const engine_memory<P>& memory, const control_state<P>& state) : m_(memory), s_(state) {}
 
-    SLIPSTREAM_BOTH bool any() const { return m_.n.parts > 1; }
     /// One load a lane, which flies beside the poll of the workers.
     SLIPSTREAM_BOTH void look(team_type& team, looked_type& looked) const
     {
@@ -243,7 +242,7 @@ public:
     }
     SLIPSTREAM_BOTH bool gives_up(team_type& team, u32 slot) const { return gives_up_out(tables(), team, slot); }
     /// Was some stand-in cancelled whose task has not been looked at yet?
-    SLIPSTREAM_BOTH bool bad() const { return any() && s_.counters[bad_meetings] != 0; }
+    SLIPSTREAM_BOTH bool bad() const { return s_.counters[bad_meetings] != 0; }
 
     static constexpr u32 took_bit = crossing_tables<P>::took_bit;
 

@@ -33,9 +33,9 @@
 // Accesses: 72 a block, with where the index has them; the others lie in device memory (sizes::pool_near_blocks). What the control block takes of the
 // 256 K of its SM, every worker lacks as L1: beyond 158 K (164 K with what is static) nine blocks for eight window slots, as far as the 222 K that there are go.
 //   W                 32      64      256     512     1024
-//   near, bytes       153 K   157 K   157 K   221 K   221 K and its successors in device memory (144 K), an eighth of the index
+//   near, bytes       153 K   157 K   157 K   221 K   222 K and its successors in device memory (144 K), an eighth of the index
 //   pool blocks       1336    1368    1560    1816    2328
-//   of these near     all     1256    296     192     none
+//   of these near     all     1256    296     184     none
 //   slots of a look   128     128     128     128     32
 #pragma once
 #include "device/queue.hpp"

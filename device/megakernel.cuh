@@ -413,12 +413,12 @@ __device__ inline void copy_words(void* to, const void* from, u32 bytes)
 extern __shared__ __align__(16) unsigned char dynamic_shared[];
 
 // One function a role. Inlined: the kernel's parameters are then read at places known when it is compiled; called, by an address.
-template <u32 Groups>
+template <u32 Groups, bool Several>
 __device__ __forceinline__ void run_scheduler(const kernel_arguments<cuda_platform>& args)
 {
     const control_state<cuda_platform> state(args.memory.n, args.offsets, dynamic_shared, args.far);
     cuda_platform::team team;
-    scheduler_role<cuda_platform, Groups> role(args.memory, state);
+    scheduler_role<cuda_platform, Groups, Several> role(args.memory, state);
     run_role<cuda_platform>(role, team);
 }
 
@@ -464,7 +464,10 @@ __device__ __forceinline__ void run_control(const kernel_arguments<cuda_platform
         reset_phases<cuda_platform>({args.memory.n, args.offsets, dynamic_shared, args.far});
     __syncthreads();
     switch (threadIdx.x / 32) {
-    case 0: run_scheduler<PerSm * cuda_workers_per_sm_step / 32>(args); break;
+    case 0:
+        if (args.memory.n.parts > 1) run_scheduler<PerSm * cuda_workers_per_sm_step / 32, true>(args);
+        else run_scheduler<PerSm * cuda_workers_per_sm_step / 32, false>(args);
+        break;
     case 1: run_ingest<PerSm == 1 ? ahead_slots_max : ahead_slots_least>(args); break;
     case 2: run_notifier(args); break;
     case 3: run_linker(args); break;

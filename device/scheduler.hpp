@@ -106,7 +106,8 @@ struct done_word {
     SLIPSTREAM_BOTH bool skipped(u32 number) const { return (raw >> history_at >> answered_since(number) & 1) != 0; }
 };
 
-template <class P, u32 Groups = P::worker_groups>
+/// Several: the engine may have several parts. Without it nothing of them is compiled: it would cost the others 2 to 8 %.
+template <class P, u32 Groups = P::worker_groups, bool Several = true>
 class scheduler {
 public:
     using team_type = typename P::team;
@@ -127,7 +128,7 @@ public:
             fence(team); // from here on covered_ is of this launch
         }
         const u32 mails_before = mails_;
-        const bool parts = crossing_.any();
+        const bool parts = several();
         typename crossing<P>::looked_type looked;
         if (parts) crossing_.look(team, looked);
         u32 completed = poll_completions(team);
@@ -138,7 +139,7 @@ public:
             told = (taken & crossing<P>::took_bit) != 0;
             completed = taken & ~crossing<P>::took_bit;
         }
-        poisoned_ = poison_.any() || crossing_.bad();
+        poisoned_ = poison_.any() || (several() && crossing_.bad());
         if (poisoned_ && poison_.pending() != 0) {
             completed = poison_.collect(team, completed); // cancelled tasks complete like any other
             answered = true;
@@ -150,7 +151,7 @@ public:
                 fence(team);
                 completed = send_back_skipped(team, completed);
                 poison_.settle(team, completed);
-                poisoned_ = poison_.any() || crossing_.bad();
+                poisoned_ = poison_.any() || (several() && crossing_.bad());
                 tell_linker(team, completed, [&](u32 slot) { return poison_.kind_of(slot); });
             } else {
                 tell_linker(team, completed, [](u32) { return report_kind::completed; });
@@ -209,6 +210,8 @@ public:
     }
 
 private:
+    SLIPSTREAM_BOTH bool several() const { return Several && m_.n.parts > 1; }
+
     template <class KindOf>
     SLIPSTREAM_BOTH void tell_linker(team_type& team, u32 completed, KindOf kind_of)
     {
@@ -372,7 +375,7 @@ private:
     SLIPSTREAM_BOTH void dispatch(team_type& team)
     {
         u32 ahead = 0; // places in the queue, a bit each
-        bool new_places = crossing_.any(); // the first 32 are others than those that were looked at
+        bool new_places = several(); // the first 32 are others than those that were looked at
         bool by_itself = false;
         SLIPSTREAM_ONE_COPY
         while (!parking_ && ready_.known() != 0) {
@@ -387,7 +390,7 @@ private:
             if (poisoned_ && (entry.waits() != 0 ? declines(team, slot) : refuses(team, slot))) {
                 if (team.leader()) s_.runs_on[slot] = 0;
                 ready_.skip(1);
-                new_places = crossing_.any();
+                new_places = several();
                 continue;
             }
             parcel p{P::get(s_.heads[slot]), 0, 0, 1, places, entry};
@@ -411,7 +414,7 @@ private:
                 by_itself = false;
                 if (mailed == 0) break;
                 ready_.skip(mailed);
-                new_places = crossing_.any();
+                new_places = several();
                 continue;
             }
             const bool late = is_late(0, entry);
@@ -434,7 +437,7 @@ private:
             const u32 mailed = hand_out(team, p);
             if (mailed == p.count && p.tickets == 0) {
                 ready_.skip(1);
-                new_places = crossing_.any();
+                new_places = several();
                 continue;
             }
             team.sync();
@@ -452,7 +455,7 @@ private:
     /// A task that waits for nobody is cancelled instead of mailed.
     SLIPSTREAM_BOTH bool refuses(team_type& team, u32 slot)
     {
-        if (!crossing_.bad() || !crossing_.gives_up(team, slot)) return poison_.cancels(team, slot);
+        if (!several() || !crossing_.bad() || !crossing_.gives_up(team, slot)) return poison_.cancels(team, slot);
         poison_.cancel_by_itself(team, slot);
         return true;
     }

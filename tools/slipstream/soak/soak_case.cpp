@@ -102,7 +102,7 @@ soak_case soak_case::read(const std::string& text)
     soak_case possible = out;
     possible.fit();
     if (possible.text() != out.text())
-        throw config_error("case: with several parts one thread submits, the window has 16 slots or more, a ring 4 or more, and positions begin at 0; say parts=1, or "
+        throw config_error("case: with several parts one thread submits, the window has 16 to 512 slots (64 with two workers an SM), a ring 4 or more, and positions begin at 0; say parts=1, or "
                            + possible.text());
     return out;
 }
@@ -114,7 +114,7 @@ void soak_case::fit()
         return;
     }
     threads = 1;
-    window = std::max(window, 16u);
+    window = std::clamp(window, 16u, per_sm == 2 ? 64u : 512u); // beside what parts need of a GPU's fast memory, and tasks of many pieces
     ring = std::max(ring, 4u);
     start = 0;
 }

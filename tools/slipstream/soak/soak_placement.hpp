@@ -14,14 +14,14 @@ struct placed_cells {
 inline std::vector<placed_cells> draw_placement(u32 parts, u32 placement, u32 cells)
 {
     soak_random random(placement);
-    const u32 longest = placement == 0 ? 16 : 8u << random.below(6);
+    const u32 longest = placement == 0 ? 16 : 64u << random.below(4); // no shorter, or a task had more pieces than there is room for
     constexpr u32 half = bank_cells / 2; // matrix, then ranges
     std::vector<placed_cells> out;
     u32 turn = 0;
     for (u32 at = 0; at < cells;) {
         const bool registered = at < adders_first;
         const u32 unit = !registered ? 1 : at / half % 2 == 0 ? 4 * bank_pitch : 8;
-        const u32 length = placement == 0 ? longest : 1 + random.below(longest);
+        const u32 length = placement == 0 ? longest : longest / 2 + random.below(longest / 2);
         const u32 end = registered ? (at / half + 1) * half : cells;
         const u32 count = std::min(std::max(length / unit, 1u) * unit, end - at);
         const u32 part = placement == 0 ? turn++ % parts : random.below(parts);

@@ -15,7 +15,7 @@ constexpr u32 cells_max = raw_first + (1u << 16);
 constexpr u32 late_steps_host = 16'000'000, late_steps_gpu = 4'000'000;
 
 /// A range that reaches into several parts is an access for each piece of it; a task with more would be a whole-memory task, which fails for more.
-constexpr u32 pieces_of_a_task_max = 16384;
+constexpr u32 pieces_of_a_task_max = 4096;
 
 u32 results_max_of(u32 tasks) { return 4 * tasks + 4096; }
 u32 op_words_max_of(u32 tasks) { return 24 * tasks + 65536; } ///< 12 bytes an operation, in words of 8
