@@ -67,7 +67,7 @@ class Soak(CliTest):
     def test_what_cannot_work_is_refused(self):
         self.refused("soak", "--device", "host", "--case", "windows=3", names=("windows", "window"))
         self.refused("soak", "--device", "host", "--case", "parts=9", names=("parts=9", "8"))
-        self.refused("soak", "--device", "host", "--case", "parts=2,threads=2,window=4", names=("one thread", "16 slots", "parts=1"))
+        self.refused("soak", "--device", "host", "--case", "parts=2,threads=2,window=4", names=("one thread", "16 to 512 slots", "parts=1"))
         self.refused("soak", "--device", "host", "--case", "parts=2,start=5", names=("positions", "parts=1"))
         self.refused("soak", "--device", "host", "--style", "none", names=("none", "failing"))
         self.refused("soak", "--device", "host", "--break", "RAR", names=("RAR", "RAW"))

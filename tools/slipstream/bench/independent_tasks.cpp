@@ -20,6 +20,8 @@ u64 places_of(const bench_runtime& runtime)
 class turns {
 public:
     explicit turns(u32 parts) : parts_(parts) {}
+    /// Of so many tasks in all, no part has more.
+    static u64 most_of_a_part(u64 tasks, u32 parts) { return (tasks + tasks_a_turn * parts - 1) / (tasks_a_turn * parts) * tasks_a_turn; }
     u32 part() const { return part_; }
     u64 before() const { return first_ + at_; }
     void advance()
@@ -143,7 +145,7 @@ class with_one_range final : public task_stream {
 public:
     with_one_range(bench_runtime& runtime, bool lose_a_task, u64 tasks_max) : task_stream(runtime, lose_a_task)
     {
-        const u64 words = (tasks_max + runtime.parts() - 1) / runtime.parts();
+        const u64 words = turns::most_of_a_part(tasks_max, runtime.parts());
         for (u32 part = 0; part < runtime.parts(); ++part) {
             parts_.push_back({{runtime, words, part}, std::vector<u32>(words, 0)});
             parts_.back().words.upload(parts_.back().expected);
