@@ -12,10 +12,10 @@
 // ORDER     the host writes crossing tasks into the rings of all their parts in one order. So the oldest task that is not complete has all of its stand-ins at the head of
 //           their rings or in their windows, where nothing is in their way: it runs, whatever the windows' sizes.
 // COST      a stand-in ready: one store. A look at the channels each step of a scheduler, one load a lane beside its poll of the workers. A hop from part to part: release and
-//           poll of the predecessor, linker, message, poll, linker, mail: two schedulers' rounds more than a hop within one.
+//           poll of the predecessor, linker, message, poll, linker, mail: two rounds of schedulers and one of a linker more than a hop within one.
 // FAILURE   a stand-in that would read poison is cancelled, as any task is, and the home is told so: the task is cancelled, too. When a task has failed or was cancelled its
 //           stand-ins are cancelled, and poison what it would have written there. Either has itself for a cause, unless there is one in its own part
-//           (poison::cancels_by_itself): the host knows which task a stand-in stands for.
+//           (poison::cancel_by_itself): the host knows which task a stand-in stands for.
 // OWNERS    ingest fills crossings · the linker alone: meetings · the scheduler alone: meeting_slots, meetings_bad, channel_sent, channel_seen. Of a channel the sending
 //           scheduler writes, the receiving one reads.
 // EDGES     R4A5_step_fence (release, the sender's) -> R19_message · A19_message -> R4A5_step_fence (acquire, the receiver's): what a stand-in's predecessors wrote is visible
