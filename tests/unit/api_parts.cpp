@@ -3,6 +3,7 @@
 #include "host/runtime_core.hpp"
 #include "api_tasks.hpp"
 #include "tests/stress/digest_stream.hpp"
+#include "tests/stress/failing_program.hpp"
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -871,74 +872,7 @@ TEST_CASE("random programs of several parts: each task's answer is that of a run
             c.ring_slots = seed % 2 ? 16 : 1024;
             if (seed % 5 == 0) c.residency = 1ms;
             parts_engine rt(c);
-            constexpr u64 base = u64{1} << 40;
-            constexpr u32 places = 40, tasks = 400;
-            for (u32 at = 0; at < places;) {
-                const u32 piece = std::min(places - at, 1 + static_cast<u32>(random() % 8));
-                if (random() % 5) rt.place(reinterpret_cast<void*>(base + at), piece, static_cast<u32>(random() % c.parts));
-                at += piece;
-            }
-            std::vector<std::vector<u32>> bad(places); // causes of each place
-            std::vector<std::vector<u32>> of_task;     // causes of each task: empty if it succeeded
-            std::vector<task_handle> handles;
-            struct answer {
-                task_state state;
-                std::vector<u32> causes; ///< any of them may be named
-            };
-            std::vector<answer> expected;
-            const auto check = [&](u32 i) {
-                const auto status = rt.wait(handles[i]);
-                INFO("task " << i << " state " << static_cast<u32>(status.state) << " code " << status.code);
-                REQUIRE(status.state == expected[i].state);
-                bool named = expected[i].causes.empty();
-                for (const u32 x : expected[i].causes) named |= status.cause == handles[x] && status.code == 1000 + x;
-                REQUIRE(named);
-            };
-            const auto merge = [](std::vector<u32>& into, const std::vector<u32>& from) {
-                for (const u32 x : from)
-                    if (std::find(into.begin(), into.end(), x) == into.end()) into.push_back(x);
-            };
-            for (u32 i = 0; i < tasks; ++i) {
-                if (random() % 60 == 0) {
-                    rt.clear_failure();
-                    for (auto& b : bad) b.clear();
-                    for (auto& o : of_task) o.clear(); // forgiven as far as `after` goes
-                }
-                std::vector<declared_access> accesses;
-                std::vector<u32> causes;
-                std::vector<std::pair<u32, u32>> pure, mixed;
-                const u32 n = 1 + random() % (random() % 8 == 0 ? 30 : 4);
-                for (u32 k = 0; k < n; ++k) {
-                    const u32 at = random() % places, length = 1 + random() % std::min<u32>(6, places - at);
-                    const u32 mode = random() % 4;
-                    void* const address = reinterpret_cast<void*>(base + at);
-                    accesses.push_back(mode == 0 ? writes(address, length) : mode == 1 ? reads_and_writes(address, length) : reads(address, length));
-                    if (mode == 0) pure.emplace_back(at, length);
-                    if (mode == 1) mixed.emplace_back(at, length);
-                    if (mode != 0)
-                        for (u32 b = at; b < at + length; ++b) merge(causes, bad[b]);
-                }
-                std::vector<task_handle> after;
-                if (random() % 6 == 0 && i > 0) {
-                    const u32 on = static_cast<u32>(random() % i);
-                    after.push_back(handles[on]);
-                    merge(causes, of_task[on]);
-                }
-                const bool fails = random() % 12 == 0;
-                handles.push_back(rt.submit(may_fail_task{fails ? 1000 + i : 0}, {.after = after, .accesses = accesses}));
-                const bool cancelled = !causes.empty();
-                const std::vector<u32> result = cancelled ? causes : fails ? std::vector<u32>{i} : std::vector<u32>{};
-                for (const auto& [at, length] : pure)
-                    for (u32 b = at; b < at + length; ++b) bad[b] = {};
-                for (const auto* const list : {&pure, &mixed})
-                    for (const auto& [at, length] : *list)
-                        for (u32 b = at; b < at + length; ++b) merge(bad[b], result);
-                of_task.push_back(result);
-                expected.push_back({cancelled ? task_state::cancelled : fails ? task_state::failed : task_state::complete, cancelled ? causes : result});
-                if (random() % 8 == 0) check(i); // now and then at once: what follows meets a failure that is long known
-            }
-            CHECK(rt.wait_all());
-            for (u32 i = 0; i < tasks; ++i) check(i);
+            CHECK(failing_program{}.run(rt, u64{1} << 40, random, [](u32 code) { return may_fail_task{code}; }) == "");
         }
     });
 }
