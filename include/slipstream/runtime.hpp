@@ -35,7 +35,7 @@ struct part_table {
 inline constexpr u32 no_single_part = ~0u;
 
 /// The part that an access lies in, if it is a handle's or lies in a pool.
-inline u32 part_of(const part_table& table, u64 address, u64 bytes, u32 handle_plus_one)
+[[gnu::always_inline]] inline u32 part_of(const part_table& table, u64 address, u64 bytes, u32 handle_plus_one)
 {
     if (const u32 handle = handle_plus_one - 1; handle < table.handles) return table.of_handle[handle]; // of a raw range: beyond all
     u32 part = no_single_part;
@@ -48,7 +48,7 @@ inline u32 part_of(const part_table& table, u64 address, u64 bytes, u32 handle_p
 
 /// The part that all of a task's members lie in, if that is quickly said.
 template <class T>
-u32 only_part(const T& task, const part_table& table)
+[[gnu::always_inline]] inline u32 only_part(const T& task, const part_table& table)
 {
     u32 first = no_single_part;
     bool single = true;
@@ -180,9 +180,10 @@ protected:
             if (const task_handle handle = try_short(type, task, options.blocks); handle != task_handle{}) return handle;
         return submit_bytes(type, &task, options);
     }
-    /// Without options: to make them and to look through them would be a tenth of the cost.
+    /// Without options: to make them and to look through them would be a tenth of the cost. In the caller, whatever the compiler thinks of its length: there most of what is
+    /// encoded is a constant, and the struct need not be in memory at all.
     template <class Task>
-    task_handle submit_as(u32 type, const Task& task)
+    [[gnu::always_inline]] task_handle submit_as(u32 type, const Task& task)
     {
         if (const task_handle handle = try_short(type, task, submit_options{}.blocks); handle != task_handle{}) [[likely]] return handle;
         return submit_bytes(type, &task, {});
@@ -191,7 +192,7 @@ protected:
 private:
     /// The quick way. No handle: nothing was done, and submit_bytes finds out why.
     template <class Task>
-    task_handle try_short(u32 type, const Task& task, u32 blocks)
+    [[gnu::always_inline]] task_handle try_short(u32 type, const Task& task, u32 blocks)
     {
         if constexpr (detail::has_short_messages<Task>()) {
             detail::short_room chunks;
@@ -325,7 +326,7 @@ public:
 
     /// Submits a task. Writes memory only; blocks while the ring is full. See submit_options.
     template <class Task>
-    task_handle submit(const Task& task)
+    [[gnu::always_inline]] task_handle submit(const Task& task)
     {
         return this->submit_as(tasks::template index_of<Task>(), task);
     }

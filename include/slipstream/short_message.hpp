@@ -118,6 +118,7 @@ template <class T>
         for_each_constant<accesses>([&](u32 access) { at += number >= scalars_before[access] ? range_words : 0; });
         u32 w;
         read(4 * at, w);
+        asm("" : "+r"(w)); // by itself: two neighbours, loaded as one, would wait until the two stores that made them are in the cache, behind all that went to the ring before
         return w;
     };
     for_each_constant<scalars / 3>([&](u32 k) { out[chunks++] = vector_of({{scalar(3 * k), scalar(3 * k + 1), scalar(3 * k + 2), 0}}); });
