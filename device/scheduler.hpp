@@ -11,7 +11,8 @@
 //
 // DISPATCH
 //   no more blocks than workers: each block is one mail; idle workers first, then, when every worker is busy, a second place
-//     behind another task. A task of one block that waits for nobody takes such a place only where much is ready.
+//     behind another task. A task of one block that waits for nobody takes such a place only where much is ready; where the window holds more tasks than two mails a worker,
+//     brief ones up to six, behind brief ones: this role's round is the bound then, and does more at a time.
 //   staged (a task that waits for running ones): mailed like any other, with the list of what it waits for; of several brief blocks up to six a worker. No deadlock: whatever a
 //     mail waits for was mailed before it, and each worker takes its mails in order.
 //   chained (staged, of one block): behind the task that it waits for, if that is the last mail of its worker (or the last but one: below), has one block and the
@@ -161,7 +162,8 @@ public:
             if (parts) crossing_.answer(team, completed, settled_);
             retire(team, completed);
             // The linker is nearly done by now: sooner than another poll comes back. Bounded; not waited for, it comes round. Nor where much is out: then
-            // other answers come meanwhile.
+            // other answers come meanwhile. Nor where many tasks are ready for few workers, who have nothing to do meanwhile.
+            more = few_workers() && ready_.known() != 0;
             SLIPSTREAM_ONE_COPY
             for (u32 i = mails_ <= few_mails ? 0 : P::wait_for_linker; i < P::wait_for_linker && !more; ++i) more = ready_.look(team) || reports_.drained(team);
         } else if (told) {
@@ -585,7 +587,8 @@ private:
                 team.each32([&](u32 k) { if (roots >> k & 1) s_.parcel_roots[popcount(roots & ((1u << k) - 1))] = k; });
                 team.sync();
             }
-            given = choose_idlest(team, popcount(roots), depth, behind != 0, [&](u32 i) { return chained ? s_.parcel_roots[i] : i; });
+            const bool deep = depth == places && !chained && tasks.staged == 0 && few_workers() && all_brief(team, tasks);
+            given = choose_idlest(team, popcount(roots), deep ? brief_places : depth, behind != 0, deep, [&](u32 i) { return chained ? s_.parcel_roots[i] : i; });
             team.sync();
         }
         typename P::template lane_array<u32, 1> workers, numbers;
@@ -594,9 +597,9 @@ private:
             const u32 link = within != 0 ? s_.parcel_links[k] : k;
             const u32 root = link & link_root;
             if ((roots >> root & 1) && popcount(roots & ((1u << root) - 1)) >= given) return false;
-            const u32 w = s_.parcel_workers[root];
+            const u32 w = s_.parcel_workers[root] % parcel_step;
             workers.at(0, k) = w;
-            numbers.at(0, k) = s_.sent[w] + 1 + link / link_step;
+            numbers.at(0, k) = s_.sent[w] + 1 + s_.parcel_workers[root] / parcel_step + link / link_step;
             return numbers.at(0, k) - s_.seen[w] <= P::mailbox_depth;
         });
         const u32 mailed = placed == ~0u ? 32 : lowest_bit(~placed);
@@ -749,17 +752,34 @@ private:
         return due != 0 && slot_of_mail(w, sent - 1) == p && P::get(s_.waits_near[last * waits_near_max]).slot == p && is_brief(last) && is_brief(slot);
     }
 
-    /// Notes a worker in parcel_workers[place_of(i)] for each i < count, 32 at most, as far as there are workers with fewer than `depth` mails due: those with
-    /// the fewest first, each once, and if `some_taken` none of those that are `taken`. Returns how many were given.
-    template <class PlaceOf>
-    SLIPSTREAM_BOTH u32 choose_idlest(team_type& team, u32 count, u32 depth, bool some_taken, PlaceOf place_of)
+    /// Does the window hold more tasks than two mails a worker?
+    SLIPSTREAM_BOTH bool few_workers() const { return places * m_.n.workers < m_.n.window_used; }
+    SLIPSTREAM_BOTH bool all_brief(team_type& team, ones& tasks) const
     {
+        return team.mask32([&](u32 k) { return k < tasks.count && !is_brief(tasks.slot(k)); }) == 0;
+    }
+    /// Of a worker that owes so many answers: are they of brief tasks, by the last two? (Before a third one they were looked at likewise, but for what came as a chain.)
+    SLIPSTREAM_BOTH bool owes_brief_ones(u32 w, u32 due) const
+    {
+        const u32 sent = s_.sent[w];
+        return (due < 1 || is_brief(slot_of_mail(w, sent))) && (due < 2 || is_brief(slot_of_mail(w, sent - 1)));
+    }
+
+    /// Notes a worker in parcel_workers[place_of(i)] for each i < count, 32 at most, as far as there are workers with fewer than `depth` mails due: those with
+    /// the fewest first, each once, and if `some_taken` none of those that are `taken`. Returns how many were given. `deep`: for brief tasks; a worker may be given several (beside
+    /// it stands how many it was given before), more than `places` only if what it has is brief.
+    template <class PlaceOf>
+    SLIPSTREAM_BOTH u32 choose_idlest(team_type& team, u32 count, u32 depth, bool some_taken, bool deep, PlaceOf place_of)
+    {
+        constexpr u32 not_deep = 64; // beside the mails due
+        static_assert(P::mailbox_depth < not_deep);
         typename P::template lane_array<u32, Groups> dues;
         SLIPSTREAM_UNROLL
         for (u32 g = 0; g < Groups; ++g)
             team.each32([&](u32 k) {
                 const bool takes = 32 * g + k < m_.n.workers && !(some_taken && (s_.taken[g] >> k & 1)); // there are words for the workers' groups alone
                 dues.at(g, k) = takes ? due(g, k) : depth;
+                if (deep && takes && !owes_brief_ones(32 * g + k, dues.at(g, k))) dues.at(g, k) |= not_deep;
             });
         u32 given = 0;
         SLIPSTREAM_ONE_COPY
@@ -767,10 +787,16 @@ private:
             SLIPSTREAM_UNROLL
             for (u32 g = 0; g < Groups; ++g) {
                 if (given >= count) break;
-                const u32 takers = team.mask32([&](u32 k) { return dues.at(g, k) == places_due; });
+                const u32 takers = team.mask32([&](u32 k) { return (places_due < places ? dues.at(g, k) % not_deep : dues.at(g, k)) == places_due; });
                 team.each32([&](u32 k) {
                     const u32 i = given + popcount(takers & ((1u << k) - 1));
-                    if ((takers >> k & 1) && i < count) s_.parcel_workers[place_of(i)] = 32 * g + k;
+                    if (!(takers >> k & 1) || i >= count) return;
+                    u32 worker = 32 * g + k;
+                    if (deep) {
+                        worker += (places_due - due(g, k)) * parcel_step;
+                        ++dues.at(g, k);
+                    }
+                    s_.parcel_workers[place_of(i)] = worker;
                 });
                 given += popcount(takers);
             }
@@ -883,12 +909,13 @@ private:
 
     static constexpr u32 skipped_flag = 1u << 31; ///< in `batch`, beside a slot
     static constexpr u32 places = 2;        ///< mails that a worker may have due when it gets one that does not follow the last
-    static constexpr u32 brief_places = P::mailbox_depth < 6 ? P::mailbox_depth : 6; ///< the same of a staged task of several brief blocks; the linker bounds how many there are
+    static constexpr u32 brief_places = P::mailbox_depth < 6 ? P::mailbox_depth : 6; ///< the same of a staged task of several brief blocks (the linker bounds how many there are), and of brief ones that wait for nobody
     static constexpr u32 few_mails = 8;
     static constexpr u32 runs_in_parcel = 1u << 15; ///< in `runs_on`: task number so many of the parcel in hand
+    static constexpr u32 parcel_step = 1u << 16; ///< of `parcel_workers`: so many of the parcel come to that worker before this one
     static constexpr u32 link_root = 31; ///< of `parcel_links`: the task that it comes behind, in the end its root, itself if none
     static constexpr u32 link_step = 32; ///< of `parcel_links`: so many tasks behind it
-    static_assert(P::mailbox_depth <= done_word::history && 32 * Groups < runs_in_parcel);
+    static_assert(P::mailbox_depth <= done_word::history && 32 * Groups < runs_in_parcel && runs_in_parcel < parcel_step);
 
     const engine_memory<P>& m_;
     const control_state<P>& s_;

@@ -468,6 +468,35 @@ TEST_CASE("a chained task behind one that fails is skipped, and so are those beh
     CHECK_FALSE(run<P4>(program, walks("chained chain, first fails, healed, 4 lanes", 1500), chained(plain), beside_of_four).failure);
 }
 
+TEST_CASE("few workers are mailed several brief tasks at a time, and whoever waits for one sees it, in every schedule", "[model][staging]")
+{
+    const auto sized = [](u32 workers, bool lone_workers) {
+        engine_size size = window_of(8, workers); // more tasks than two mails a worker
+        size.lone_workers = lone_workers;
+        return size;
+    };
+    const std::vector<test_task> four = {{{{0, W}}}, {{{1, W}}}, {{{2, W}}}, {{{3, W}}}};
+    const std::vector<test_task> waited_for = {{{{0, W}}}, {{{1, W}}}, {{{2, W}}}, {{{3, W}}}, {{{0, R}, {3, RW}}}, {{{1, RW}}}};
+    // One that fails is nobody's business but of those that read what it wrote: those that stand behind it on its worker run.
+    const std::vector<test_task> failing = {{{{0, W}}}, {.accesses = {{1, W}}, .fails = true}, {{{2, W}}}, {{{3, W}}}, {.accesses = {{1, R}, {0, RW}}, .cancelled = true}, {{{2, R}, {3, RW}}}};
+    for (const u32 workers : {1u, 2u})
+        for (const bool lone_workers : {false, true}) {
+            const engine_size size = sized(workers, lone_workers);
+            if (workers == 1) {
+                const report r = run<deep1>(four, {.name = "several at a time, one worker", .seconds_max = 20}, size);
+                CHECK(r.exhausted);
+                CHECK_FALSE(r.failure);
+                CHECK((seen.staged_most == 0 && seen.skipped_most == 0));
+            }
+            for (const engine_size& by : {size, chained(size)})
+                for (const auto* program : {&waited_for, &failing}) {
+                    CHECK_FALSE(run<deep1>(*program, walks("several at a time", 1500), by).failure);
+                    CHECK_FALSE(run<deep1>(*program, walks("several at a time, linker beside", 1500), by, linker_beside).failure);
+                    CHECK_FALSE(run<deep4>(*program, walks("several at a time, 4 lanes", 700), by, beside_of_four).failure);
+                }
+        }
+}
+
 TEST_CASE("slots come again behind chained tasks", "[model][staging][chaining]")
 {
     const std::vector<test_task> six = {{{{0, W}}}, {{{0, RW}, {1, W}}}, {{{1, R}, {0, RW}}}, {{{2, W}}}, {{{0, R}, {2, RW}}}, {{{2, RW}}}};

@@ -163,6 +163,45 @@ TEST_CASE("a task of few blocks is mailed block by block, each once, and retires
     }
 }
 
+TEST_CASE("of many ready tasks a worker is mailed two, of brief ones six, but none as a third behind one that may last", "[device][scheduler]")
+{
+    constexpr u32 brief = 0, lasting = 1;
+    struct row {
+        std::vector<u32> types; // of the tasks, which wait for nobody
+        u32 mails;              // of each of two workers
+    };
+    std::vector<u32> two_lasting(20, brief), brief_then_lasting(20, lasting);
+    two_lasting[0] = two_lasting[1] = lasting;
+    std::fill_n(brief_then_lasting.begin(), 4, brief);
+    for (const row& r : {row{std::vector<u32>(20, brief), 6}, row{std::vector<u32>(20, lasting), 2}, row{two_lasting, 2}, row{brief_then_lasting, 2}}) {
+        scheduler_test t({.window = 32, .workers = 2});
+        t.start();
+        for (u32 slot = 0; slot < r.types.size(); ++slot) {
+            t.type = r.types[slot];
+            t.put(slot);
+        }
+        t.settle();
+        for (u32 w = 0; w < 2; ++w) CHECK(t.engine.s.sent[w] - t.engine.s.seen[w] == r.mails);
+        // All run, each once, in the order of the queue on each worker.
+        let_waits_end(t.engine);
+        std::vector<test_port> ports;
+        for (u32 w = 0; w < 2; ++w) ports.emplace_back(t.engine.m, w, w);
+        std::vector<u32> runs(r.types.size(), 0), last(2, 0);
+        for (u32 left = static_cast<u32>(r.types.size()); left != 0; t.settle())
+            for (u32 w = 0; w < 2; ++w) {
+                const auto letter = ports[w].wait();
+                if (letter.leaves()) continue;
+                ++runs[letter.slot()];
+                CHECK(letter.slot() >= last[w]);
+                last[w] = letter.slot();
+                ports[w].answer(letter);
+                --left;
+            }
+        CHECK(runs == std::vector<u32>(r.types.size(), 1));
+        CHECK(t.take_retired() == r.types.size());
+    }
+}
+
 TEST_CASE("tickets: every block is drawn once, a park stops the drawing and the rest is drawn after it", "[device][scheduler]")
 {
     constexpr u32 blocks = 700;

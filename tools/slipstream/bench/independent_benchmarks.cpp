@@ -77,7 +77,7 @@ std::vector<figure> bench_parts(const bench_setup& s)
     bench_setup divided = s;
     std::vector<figure> out;
     for (const declared what : {declared::handles, declared::four_ranges})
-        for (const u32 parts : {1u, 2u, 4u, 5u, 6u}) {
+        for (const u32 parts : {1u, 2u, 4u, 5u, 6u, 7u}) {
             divided.configuration.parts = parts;
             out.push_back(throughput_figure(divided, what, s.configuration.window));
         }
