@@ -11,15 +11,16 @@
 // MEETING   a number that the host gives each crossing task, of its home's meetings_max; used again when the task is retired.
 // ORDER     the host writes crossing tasks into the rings of all their parts in one order. So the oldest task that is not complete has all of its stand-ins at the head of
 //           their rings or in their windows, where nothing is in their way: it runs, whatever the windows' sizes.
-// COST      a stand-in ready: one store. A look at the channels each step of a scheduler, one load a lane beside its poll of the workers. A hop from part to part: release and
+// COST      a stand-in ready: one store. A look at the channels each step of a scheduler while a task that crosses is linked there, one load a lane beside its poll of the workers. A hop from part to part: release and
 //           poll of the predecessor, linker, message, poll, linker, mail: two rounds of schedulers and one of a linker more than a hop within one.
 // FAILURE   a stand-in that would read poison is cancelled, as any task is, and the home is told so: the task is cancelled, too. When a task has failed or was cancelled its
 //           stand-ins are cancelled, and poison what it would have written there. Either has itself for a cause, unless there is one in its own part
 //           (poison::cancel_by_itself): the host knows which task a stand-in stands for.
-// OWNERS    ingest fills crossings · the linker alone: meetings · the scheduler alone: meeting_slots, meetings_bad, channel_sent, channel_seen. Of a channel the sending
+// OWNERS    ingest fills crossings · the linker alone: meetings, crossings_linked · the scheduler alone: meeting_slots, meetings_bad, crossings_ended, channel_sent, channel_seen. Of a channel the sending
 //           scheduler writes, the receiving one reads.
 // EDGES     R4A5_step_fence (release, the sender's) -> R19_message · A19_message -> R4A5_step_fence (acquire, the receiver's): what a stand-in's predecessors wrote is visible
 //           to the task, and what the task wrote to those behind its stand-ins
+//           P7_crossings (linker -> scheduler: how many were ever linked), before R14_ready
 //           R20_arrived / A20_arrived (scheduler -> linker: a stand-in is ready), R20_taken / A20_room
 #pragma once
 #include "device/poison.hpp"
@@ -41,11 +42,10 @@ struct crossing_message {
     SLIPSTREAM_BOTH u32 meeting() const { return content >> 12 & (abi::meetings_max - 1); }
     SLIPSTREAM_BOTH u32 kind() const { return content >> 21; }
     SLIPSTREAM_BOTH bool answers() const { return kind() >= done; }
-    /// Number `number` of its channel. Its tag is never 0, also when the number wraps.
+    /// Number `number` of its channel.
     SLIPSTREAM_BOTH u64 encode(u32 number) const { return tag_of(number) | static_cast<u64>(content) << 32; }
     SLIPSTREAM_BOTH static bool is(u64 word, u32 number) { return static_cast<u32>(word) == tag_of(number); }
     SLIPSTREAM_BOTH static crossing_message decode(u64 word) { return {static_cast<u32>(word >> 32)}; }
-    SLIPSTREAM_BOTH static u32 tag_of(u32 number) { return number | 1u << 31; }
 };
 static_assert(window_slots_max <= 1u << 12 && abi::meetings_max <= 1u << 9);
 
@@ -164,11 +164,7 @@ struct crossing_tables {
         team.sync();
     }
 
-    SLIPSTREAM_BOTH bool crosses(u32 slot) const
-    {
-        const task_head head = P::get(heads[slot]);
-        return head.blocks != 0 && (head.entries_and_flags >> 16 & abi::flag_crossing) != 0;
-    }
+    SLIPSTREAM_BOTH bool crosses(u32 slot) const { return P::get(heads[slot]).crosses(); }
 
     /// The tasks batch[0..count) are complete, and what they wrote is acquired: answers the stand-ins of those that have any. `outcomes` tell how they ended, if `settled`.
     SLIPSTREAM_BOTH void answer(team_type& team, u32 count, bool settled) const
@@ -219,6 +215,12 @@ public:
 
     SLIPSTREAM_BOTH crossing(const engine_memory<P>& memory, const control_state<P>& state) : m_(memory), s_(state) {}
 
+    /// Is a task that crosses, or a stand-in, linked here and not known to have come to its end? All those that were handed over are counted: relaxed, since the queue of
+    /// ready tasks orders the linker's count. While there is none nobody sends a message that is of use yet: it stays in its channel.
+    SLIPSTREAM_BOTH bool some(team_type& team) const
+    {
+        return team.broadcast(team.leader() ? P::load(edge::P7_crossings, *s_.crossings_linked, order::relaxed, scope::block) : 0u) != *s_.crossings_ended;
+    }
     /// One load a lane, which flies beside the poll of the workers.
     SLIPSTREAM_BOTH void look(team_type& team, looked_type& looked) const
     {
@@ -234,11 +236,14 @@ public:
     SLIPSTREAM_BOTH void tell_home(team_type& team, u32 slot, bool gone) const { tell_home_out(tables(), team, slot, gone); }
     SLIPSTREAM_BOTH void answer(team_type& team, u32 count, bool settled) const
     {
-        const crossing_tables<P> t = tables();
-        bool mine = false;
+        u32 mine = 0;
         SLIPSTREAM_ONE_COPY
-        for (u32 k = team.rank(); k < count; k += team.size()) mine |= t.crosses(s_.batch[k]);
-        if (team.any(mine)) answer_out(t, team, count, settled);
+        for (u32 k = team.rank(); k < count; k += team.size()) mine += P::get(s_.heads[s_.batch[k]]).has(abi::flag_crossing);
+        const u32 ended = team.reduce_add(mine);
+        if (ended == 0) return;
+        answer_out(tables(), team, count, settled);
+        if (team.leader()) *s_.crossings_ended += ended;
+        team.sync();
     }
     SLIPSTREAM_BOTH bool gives_up(team_type& team, u32 slot) const { return gives_up_out(tables(), team, slot); }
     /// Was some stand-in cancelled whose task has not been looked at yet?

@@ -23,62 +23,47 @@ struct cuda_platform {
     static constexpr u32 wait_for_linker = 8;
     static constexpr u32 look_for_stop = 64;
 
-#define SLIPSTREAM_LOAD(instruction, type, constraint)                                                                 \
-    asm volatile(instruction " %0, [%1];" : "=" constraint(value) : "l"(&w.raw) : "memory")
+    // Words of block scope lie in fast memory, all others in device or host memory, and the instructions say so: a generic access wants an address of two registers and looks
+    // where it leads.
+    template <class T> __device__ static __forceinline__ u32 near_address(const word<T>& w) { return static_cast<u32>(__cvta_generic_to_shared(&w.raw)); }
+    template <class T> __device__ static __forceinline__ u64 far_address(const word<T>& w) { return __cvta_generic_to_global(&w.raw); }
+
+#define SLIPSTREAM_LOAD(instruction, type, constraint)                                                                                  \
+    do {                                                                                                                                \
+        if (s == scope::block) asm volatile("ld." instruction ".cta.shared." type " %0, [%1];" : "=" constraint(value) : "r"(near_address(w)) : "memory");       \
+        else if (s == scope::device) asm volatile("ld." instruction ".gpu.global." type " %0, [%1];" : "=" constraint(value) : "l"(far_address(w)) : "memory"); \
+        else asm volatile("ld." instruction ".sys.global." type " %0, [%1];" : "=" constraint(value) : "l"(far_address(w)) : "memory");  \
+    } while (false)
 
     template <class T> __device__ static __forceinline__ T load(edge, const word<T>& w, order o, scope s)
     {
         T value;
         if constexpr (sizeof(T) == 4) {
-            if (o == order::relaxed) {
-                if (s == scope::block) SLIPSTREAM_LOAD("ld.relaxed.cta.u32", T, "r");
-                else if (s == scope::device) SLIPSTREAM_LOAD("ld.relaxed.gpu.u32", T, "r");
-                else SLIPSTREAM_LOAD("ld.relaxed.sys.u32", T, "r");
-            } else {
-                if (s == scope::block) SLIPSTREAM_LOAD("ld.acquire.cta.u32", T, "r");
-                else if (s == scope::device) SLIPSTREAM_LOAD("ld.acquire.gpu.u32", T, "r");
-                else SLIPSTREAM_LOAD("ld.acquire.sys.u32", T, "r");
-            }
+            if (o == order::relaxed) SLIPSTREAM_LOAD("relaxed", "u32", "r");
+            else SLIPSTREAM_LOAD("acquire", "u32", "r");
         } else {
-            if (o == order::relaxed) {
-                if (s == scope::block) SLIPSTREAM_LOAD("ld.relaxed.cta.u64", T, "l");
-                else if (s == scope::device) SLIPSTREAM_LOAD("ld.relaxed.gpu.u64", T, "l");
-                else SLIPSTREAM_LOAD("ld.relaxed.sys.u64", T, "l");
-            } else {
-                if (s == scope::block) SLIPSTREAM_LOAD("ld.acquire.cta.u64", T, "l");
-                else if (s == scope::device) SLIPSTREAM_LOAD("ld.acquire.gpu.u64", T, "l");
-                else SLIPSTREAM_LOAD("ld.acquire.sys.u64", T, "l");
-            }
+            if (o == order::relaxed) SLIPSTREAM_LOAD("relaxed", "u64", "l");
+            else SLIPSTREAM_LOAD("acquire", "u64", "l");
         }
         return value;
     }
 #undef SLIPSTREAM_LOAD
 
-#define SLIPSTREAM_STORE(instruction, constraint)                                                                      \
-    asm volatile(instruction " [%0], %1;" ::"l"(&w.raw), constraint(value) : "memory")
+#define SLIPSTREAM_STORE(instruction, type, constraint)                                                                                 \
+    do {                                                                                                                                \
+        if (s == scope::block) asm volatile("st." instruction ".cta.shared." type " [%0], %1;" ::"r"(near_address(w)), constraint(value) : "memory");       \
+        else if (s == scope::device) asm volatile("st." instruction ".gpu.global." type " [%0], %1;" ::"l"(far_address(w)), constraint(value) : "memory"); \
+        else asm volatile("st." instruction ".sys.global." type " [%0], %1;" ::"l"(far_address(w)), constraint(value) : "memory");       \
+    } while (false)
 
     template <class T> __device__ static __forceinline__ void store(edge, word<T>& w, T value, order o, scope s)
     {
         if constexpr (sizeof(T) == 4) {
-            if (o == order::relaxed) {
-                if (s == scope::block) SLIPSTREAM_STORE("st.relaxed.cta.u32", "r");
-                else if (s == scope::device) SLIPSTREAM_STORE("st.relaxed.gpu.u32", "r");
-                else SLIPSTREAM_STORE("st.relaxed.sys.u32", "r");
-            } else {
-                if (s == scope::block) SLIPSTREAM_STORE("st.release.cta.u32", "r");
-                else if (s == scope::device) SLIPSTREAM_STORE("st.release.gpu.u32", "r");
-                else SLIPSTREAM_STORE("st.release.sys.u32", "r");
-            }
+            if (o == order::relaxed) SLIPSTREAM_STORE("relaxed", "u32", "r");
+            else SLIPSTREAM_STORE("release", "u32", "r");
         } else {
-            if (o == order::relaxed) {
-                if (s == scope::block) SLIPSTREAM_STORE("st.relaxed.cta.u64", "l");
-                else if (s == scope::device) SLIPSTREAM_STORE("st.relaxed.gpu.u64", "l");
-                else SLIPSTREAM_STORE("st.relaxed.sys.u64", "l");
-            } else {
-                if (s == scope::block) SLIPSTREAM_STORE("st.release.cta.u64", "l");
-                else if (s == scope::device) SLIPSTREAM_STORE("st.release.gpu.u64", "l");
-                else SLIPSTREAM_STORE("st.release.sys.u64", "l");
-            }
+            if (o == order::relaxed) SLIPSTREAM_STORE("relaxed", "u64", "l");
+            else SLIPSTREAM_STORE("release", "u64", "l");
         }
     }
 #undef SLIPSTREAM_STORE

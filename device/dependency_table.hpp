@@ -104,11 +104,12 @@ public:
     }
     static constexpr u32 numbers_bits = 14;
 
+    SLIPSTREAM_BOTH task_head head(u32 slot) const { return P::get(s_.heads[slot]); }
     /// Does the task in `slot`, which was linked last there, wait for stand-ins? Only where there are several parts.
     SLIPSTREAM_BOTH bool waits_for_stand_ins(u32 slot) const
     {
         const u32 met = s_.meetings[abi::crossing_word{s_.crossings[slot]}.meeting()];
-        return crosses(slot) && met_task(met) == slot + 1;
+        return head(slot).crosses() && met_task(met) == slot + 1;
     }
 
     /// One more stand-in is ready, of the task with that meeting. True when the task waits for nobody any more: then it was handed over.
@@ -356,17 +357,12 @@ private:
     /// A meeting's word: stand-ins that are ready | 1 + slot of the task << 8, once it is linked. 0 before and after.
     SLIPSTREAM_BOTH static u32 met_count(u32 met) { return met & 0xff; }
     SLIPSTREAM_BOTH static u32 met_task(u32 met) { return met >> 8; }
-    SLIPSTREAM_BOTH bool crosses(u32 slot) const
-    {
-        const task_head head = P::get(s_.heads[slot]);
-        return head.blocks != 0 && (head.entries_and_flags >> 16 & abi::flag_crossing) != 0;
-    }
     /// Who crosses waits for its stand-ins (crossing.hpp), unless all are ready: as for one more predecessor.
     template <class SlotOf, class Waits>
     SLIPSTREAM_BOTH void meet(team_type& team, u32 count, SlotOf slot_of, Waits& waits)
     {
         team.each32([&](u32 k) {
-            if (k >= count || !crosses(slot_of(k))) return;
+            if (k >= count || !head(slot_of(k)).crosses()) return;
             const u32 slot = slot_of(k);
             const abi::crossing_word word{s_.crossings[slot]};
             u32& met = s_.meetings[word.meeting()];

@@ -55,6 +55,12 @@ inline constexpr u32 index_places = 7;  ///< accesses that a bucket of the acces
 inline constexpr u32 index_classes = 66; ///< see access_index
 inline constexpr u32 rings_max = 16;
 inline constexpr u32 cuda_workers_per_sm_step = 160; ///< the kernel for n workers an SM has room for n times as many
+/// Groups of 32 workers that it looks after, in loops without end tests. Parts share the SMs: two have half of them each.
+constexpr u32 cuda_worker_groups(u32 workers_per_sm, bool several_parts)
+{
+    const u32 groups = workers_per_sm * cuda_workers_per_sm_step / 32;
+    return several_parts ? (groups + 1) / 2 : groups;
+}
 inline constexpr u32 staged_slots = abi::message_plain_slots; ///< of each ring fetched at a time, at most: one chunk a lane of a warp
 inline constexpr u32 staged_rings = 4; ///< rings fetched in one go
 inline constexpr u32 glance_slots = 2; ///< of each ring, while none is known to hold more
@@ -350,8 +356,15 @@ struct alignas(16) task_head {
     u32 entries_and_flags; ///< stored entries | message flags << 16
 
     SLIPSTREAM_BOTH u32 entries() const { return entries_and_flags & 0xffff; }
-    SLIPSTREAM_BOTH bool whole_memory() const { return (entries_and_flags >> 16 & abi::flag_whole_memory) != 0; }
+    SLIPSTREAM_BOTH bool has(u32 flag) const { return (entries_and_flags >> 16 & flag) != 0; }
+    SLIPSTREAM_BOTH bool whole_memory() const { return has(abi::flag_whole_memory); }
+    /// See crossing.hpp, as the next one.
+    SLIPSTREAM_BOTH bool crosses() const { return blocks != 0 && has(abi::flag_crossing); }
+    SLIPSTREAM_BOTH bool stands_in() const { return blocks == 0; }
 };
+
+/// What marks number `number` of a row of messages that never ends: a mail, or a message between parts. Never 0, also when the number wraps.
+SLIPSTREAM_BOTH u32 tag_of(u32 number) { return number | 1u << 31; }
 
 /// A submission in 31 bits, for mails and flight records: low 27 bits of the position | ring << 27.
 SLIPSTREAM_BOTH u32 identity_of(u64 task_id)
@@ -604,6 +617,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(flips, u32, near, notices_max)     /* bits of a word of completion bits that the batch completes; 0 between batches */ \
     X(low_water, u64, near, s.rings)                                                                                    \
     X(crossings, u32, near, s.parts > 1 ? s.window : 0) /* abi::crossing_word of a task that crosses, or a stand-in */    \
+    X(crossings_linked, word<u32>, near, 1) /* so many of these were ever linked; wraps */                               \
     X(meetings, u32, near, s.meetings()) /* see dependency_table::meet */                                                \
     X(arriving, u32, near, s.groups())   /* a bit a slot: being linked, with others */                                  \
     X(in_flight, u32, near, s.groups())  /* a bit a slot: linked, not complete */                                       \
@@ -644,6 +658,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(batch, u32, near, s.queue_slots()) /* slots completed in this step */                                             \
     X(meeting_slots, u16, near, s.meetings() * s.parts) /* 1 + slot of the stand-in in each part that is to be answered */ \
     X(meetings_bad, u32, near, s.meetings() / 32) /* a bit a meeting: a stand-in of it was cancelled, and the task has not been looked at */ \
+    X(crossings_ended, u32, near, 1)     /* tasks that cross and stand-ins that ever came to their end; wraps */          \
     X(channel_sent, u32, near, s.parts)  /* messages ever sent to each part; wraps */                                    \
     X(channel_seen, u32, near, s.parts)  /* ever taken from it; wraps */                                                 \
     X(bus, u64, near, bus_counts)        /* what ingest and notifier have counted: see bus_count */                     \

@@ -29,7 +29,8 @@ public:
         : m_(memory), s_(state), table_(memory, state), admitted_(state.admitted_queue()), reports_(state.report_queue()),
           arrived_(state.arrived_queue()), ready_(state.ready_queue()), in_flight_(state.counters[saved_in_flight]), early_(state.counters[saved_early]),
           ordered_(state.counters[saved_ordered]), settled_(state.counters[saved_settled]),
-          linked_(P::load(edge::P5_self, *state.linked, order::relaxed, scope::block))
+          linked_(P::load(edge::P5_self, *state.linked, order::relaxed, scope::block)),
+          crossings_(P::load(edge::P5_self, *state.crossings_linked, order::relaxed, scope::block))
     {
     }
 
@@ -236,10 +237,19 @@ private:
         in_flight_ += count;
         if ((linked_ ^ (linked_ + count)) >> table_.numbers_bits != 0) table_.grow_old(team);
         linked_ += count;
+        if (m_.n.parts > 1) count_crossings(team, team.mask32([&](u32 k) { return k < count && table_.head(slot_of(k)).has(abi::flag_crossing); }));
         admitted_.skip(count);
         admitted_.release(team);
         if (team.leader()) P::store(edge::R15_linked, *s_.linked, linked_, order::release, scope::block);
         ready_.publish(team);
+    }
+
+    /// Before they are handed over: the scheduler need not look for any while it has seen the end of as many.
+    SLIPSTREAM_BOTH void count_crossings(team_type& team, u32 linked_now)
+    {
+        if (linked_now == 0) return;
+        crossings_ += popcount(linked_now);
+        if (team.leader()) P::store(edge::P7_crossings, *s_.crossings_linked, crossings_, order::relaxed, scope::block);
     }
 
     static constexpr u32 serial_tasks = 2; ///< with so many handed over, a program is taken for one task after another
@@ -259,6 +269,7 @@ private:
     u32 ordered_;   ///< entries of link_order ever written; wraps
     u32 settled_;   ///< the first so many of them need no further look; wraps
     u32 linked_;    ///< ever; wraps
+    u32 crossings_; ///< of these, tasks that cross and stand-ins; wraps
     bool look_again_ = false; ///< there may be more to stage
     bool tainted_ = true; ///< there may be a tainted slot
 };

@@ -465,8 +465,8 @@ __device__ __forceinline__ void run_control(const kernel_arguments<cuda_platform
     __syncthreads();
     switch (threadIdx.x / 32) {
     case 0:
-        if (args.memory.n.parts > 1) run_scheduler<PerSm * cuda_workers_per_sm_step / 32, true>(args);
-        else run_scheduler<PerSm * cuda_workers_per_sm_step / 32, false>(args);
+        if (args.memory.n.parts > 1) run_scheduler<cuda_worker_groups(PerSm, true), true>(args);
+        else run_scheduler<cuda_worker_groups(PerSm, false), false>(args);
         break;
     case 1: run_ingest<PerSm == 1 ? ahead_slots_max : ahead_slots_least>(args); break;
     case 2: run_notifier(args); break;

@@ -66,7 +66,7 @@ struct poison_tables {
         }
     }
 
-    SLIPSTREAM_BOTH bool flagged(u32 slot, u32 flag) const { return (P::get(heads[slot]).entries_and_flags >> 16 & flag) != 0; }
+    SLIPSTREAM_BOTH bool flagged(u32 slot, u32 flag) const { return P::get(heads[slot]).has(flag); }
 
     /// The oldest cause for which the task has to be cancelled; no_cause: none.
     SLIPSTREAM_BOTH u32 find_cause(team_type& team, u32 slot) const

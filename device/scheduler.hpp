@@ -44,8 +44,6 @@
 
 namespace slipstream::device {
 
-/// Of mail number so many to a worker. Never 0, also when the count wraps.
-SLIPSTREAM_BOTH u32 tag_of(u32 number) { return number | 1u << 31; }
 /// From one mail's tag to a later one's.
 SLIPSTREAM_BOTH u32 mails_between(u32 tag, u32 later) { return (later - tag) & ~(1u << 31); }
 
@@ -130,7 +128,7 @@ public:
             fence(team); // from here on covered_ is of this launch
         }
         const u32 mails_before = mails_;
-        const bool parts = several();
+        const bool parts = several() && crossing_.some(team);
         typename crossing<P>::looked_type looked;
         if (parts) crossing_.look(team, looked);
         u32 completed = poll_completions(team);
@@ -274,6 +272,8 @@ private:
         return busy == 0;
     }
 
+    /// Worker 32 g + k, or one to look at in its place, without a branch. (What lies beyond the workers is others'.)
+    SLIPSTREAM_BOTH u32 worker_or_first(u32 g, u32 k) const { return 32 * g + k < m_.n.workers ? 32 * g + k : 0; }
     /// By lane k: mails that worker 32 g + k has not answered, as far as is known; 0 of one that is none.
     SLIPSTREAM_BOTH u32 due(u32 g, u32 k) { return 32 * g + k < m_.n.workers ? s_.sent[32 * g + k] - seen_.at(g, k) : 0; }
     SLIPSTREAM_BOTH u16& slot_of_mail(u32 w, u32 number) const { return s_.mailed[w * P::mailbox_depth + number % P::mailbox_depth]; }
@@ -294,7 +294,7 @@ private:
     /// was given very long before would say so for ever.
     SLIPSTREAM_BOTH bool is_late(u32 ahead, ready_entry entry) const
     {
-        return static_cast<std::int32_t>(ready_.position() + ahead - fenced_) >= 0 && entry.linked_after(covered_);
+        return (static_cast<std::int32_t>(ready_.position() + ahead - fenced_) >= 0) & entry.linked_after(covered_);
     }
 
     /// Reads the completion words of all workers, all loads in flight together, and takes their answers. Returns how many tasks are
@@ -321,27 +321,43 @@ private:
         if (any == 0) return 0;
         u32 completed = 0;
         bool drawn = false; // on some lane
-        SLIPSTREAM_UNROLL
-        for (u32 g = 0; g < Groups; ++g) {
-            SLIPSTREAM_ONE_COPY
-            for (u32 left = changed[g]; left != 0;) { // an answer of each; of a worker with a chain there are more
-                mails_ -= popcount(left);
-                typename P::template lane_array<u32, 1> slots;
-                const u32 complete = team.mask32([&](u32 k) {
-                    if (!(left >> k & 1)) return false;
-                    const done_word word{answers.at(g, k)};
-                    const u32 number = ++seen_.at(g, k);
-                    s_.seen[32 * g + k] = number;
-                    const u32 slot = slot_of_mail(32 * g + k, number);
-                    const bool skipped = word.skipped(number);
-                    if (skipped || (word.raw & done_word::failed_bit) != 0) s_.counters[failures_seen] = 1; // any lane: they all write the same
-                    drawn |= slot == open_ && (word.raw & done_word::drawn_bit) != 0; // behind a mail of the open task there is none
-                    slots.at(0, k) = slot | (skipped ? skipped_flag : 0);
-                    return team.add(s_.outstanding[slot], ~u32{0}) == 1;
+        SLIPSTREAM_ONE_COPY
+        while (any != 0) { // an answer of each worker; of one with a chain there are more. All groups together: what they look up flies together
+            typename P::template lane_array<u32, Groups> slots;
+            SLIPSTREAM_UNROLL
+            for (u32 g = 0; g < Groups; ++g) {
+                mails_ -= popcount(changed[g]);
+                team.each32([&](u32 k) {
+                    seen_.at(g, k) += changed[g] >> k & 1;
+                    slots.at(g, k) = slot_of_mail(worker_or_first(g, k), seen_.at(g, k)); // of no use where nothing changed
                 });
-                team.each32([&](u32 k) { if (complete >> k & 1) s_.batch[completed + popcount(complete & ((1u << k) - 1))] = slots.at(0, k); });
-                completed += popcount(complete);
-                left = team.mask32([&](u32 k) { return (left >> k & 1) && done_word{answers.at(g, k)}.answered_since(seen_.at(g, k)) != 0; });
+            }
+            u32 complete[Groups];
+            team.masks32(
+                complete,
+                [&](u32 g, u32 k) {
+                    if (!(changed[g] >> k & 1)) return 0u;
+                    s_.seen[32 * g + k] = seen_.at(g, k);
+                    return team.add(s_.outstanding[slots.at(g, k)], ~u32{0});
+                },
+                [](u32, u32, u32 left) { return left == 1; });
+            SLIPSTREAM_UNROLL
+            for (u32 g = 0; g < Groups; ++g) {
+                team.each32([&](u32 k) {
+                    const done_word word{answers.at(g, k)};
+                    const bool mine = (changed[g] >> k & 1) != 0;
+                    const bool skipped = word.skipped(seen_.at(g, k));
+                    if (mine && (skipped || (word.raw & done_word::failed_bit) != 0)) s_.counters[failures_seen] = 1; // any lane: they all write the same
+                    drawn |= mine && slots.at(g, k) == open_ && (word.raw & done_word::drawn_bit) != 0; // behind a mail of the open task there is none
+                    if (complete[g] >> k & 1) s_.batch[completed + popcount(complete[g] & ((1u << k) - 1))] = slots.at(g, k) | (skipped ? skipped_flag : 0);
+                });
+                completed += popcount(complete[g]);
+            }
+            any = 0;
+            SLIPSTREAM_UNROLL
+            for (u32 g = 0; g < Groups; ++g) {
+                changed[g] = team.mask32([&](u32 k) { return (changed[g] >> k & 1) && done_word{answers.at(g, k)}.answered_since(seen_.at(g, k)) != 0; });
+                any |= changed[g];
             }
         }
         team.sync();
@@ -378,7 +394,8 @@ private:
     SLIPSTREAM_BOTH void dispatch(team_type& team)
     {
         u32 ahead = 0; // places in the queue, a bit each
-        bool new_places = several(); // the first 32 are others than those that were looked at
+        const bool crossings = several() && crossing_.some(team);
+        bool new_places = crossings; // the first 32 are others than those that were looked at
         bool by_itself = false;
         SLIPSTREAM_ONE_COPY
         while (!parking_ && ready_.known() != 0) {
@@ -393,7 +410,7 @@ private:
             if (poisoned_ && (entry.waits() != 0 ? declines(team, slot) : refuses(team, slot))) {
                 if (team.leader()) s_.runs_on[slot] = 0;
                 ready_.skip(1);
-                new_places = several();
+                new_places = crossings;
                 continue;
             }
             parcel p{P::get(s_.heads[slot]), 0, 0, 1, places, entry};
@@ -417,7 +434,7 @@ private:
                 by_itself = false;
                 if (mailed == 0) break;
                 ready_.skip(mailed);
-                new_places = several();
+                new_places = crossings;
                 continue;
             }
             const bool late = is_late(0, entry);
@@ -440,7 +457,7 @@ private:
             const u32 mailed = hand_out(team, p);
             if (mailed == p.count && p.tickets == 0) {
                 ready_.skip(1);
-                new_places = several();
+                new_places = crossings;
                 continue;
             }
             team.sync();
@@ -477,8 +494,7 @@ private:
                 if (k >= ready_.known()) return;
                 const ready_entry entry = ready_.peek(k);
                 const task_head head = P::get(s_.heads[entry.slot()]);
-                facts.at(0, k) = static_cast<u32>(head.blocks == 0) << stand_in
-                    | static_cast<u32>((head.blocks == 1) & (entry.waits() == 0) & ((head.entries_and_flags >> 16 & abi::flag_crossing) != 0)) << crosses;
+                facts.at(0, k) = static_cast<u32>(head.stands_in()) << stand_in | static_cast<u32>((head.blocks == 1) & (entry.waits() == 0) & head.crosses()) << crosses;
             });
             team.masks32(found, [&](u32, u32 k) { return facts.at(0, k); }, [](u32 n, u32, u32 value) { return (value >> n & 1) != 0; });
             if (found[stand_in] == 0) return poisoned_ ? 0 : found[crosses];
@@ -535,12 +551,11 @@ private:
         u32 masks[3];
         typename P::template lane_array<u32, 1> facts; // a bit of each
         team.each32([&](u32 k) {
-            facts.at(0, k) = 0;
-            if (k >= most) return;
-            const ready_entry entry = out.entries.at(0, k) = ready_.peek(k);
+            const bool one = k < most;
+            const ready_entry entry = out.entries.at(0, k) = ready_.peek(one ? k : 0); // no branch
             const task_head head = out.heads.at(0, k) = P::get(s_.heads[entry.slot()]);
             const bool waiting = entry.waits() != 0;
-            facts.at(0, k) = static_cast<u32>((head.blocks == 1) & (together | (waiting == first_waits))) << alike | static_cast<u32>(waiting) << waits
+            facts.at(0, k) = static_cast<u32>(one & (head.blocks == 1) & (together | (waiting == first_waits))) << alike | static_cast<u32>(waiting) << waits
                 | static_cast<u32>(is_late(k, entry)) << late;
         });
         team.masks32(masks, [&](u32, u32 k) { return facts.at(0, k); }, [](u32 n, u32, u32 value) { return (value >> n & 1) != 0; });
@@ -771,34 +786,34 @@ private:
     template <class PlaceOf>
     SLIPSTREAM_BOTH u32 choose_idlest(team_type& team, u32 count, u32 depth, bool some_taken, bool deep, PlaceOf place_of)
     {
-        constexpr u32 not_deep = 64; // beside the mails due
-        static_assert(P::mailbox_depth < not_deep);
-        typename P::template lane_array<u32, Groups> dues;
+        constexpr u32 full = 0xffff;
+        typename P::template lane_array<u32, Groups> dues; // and beside them, those that there were before this parcel
         SLIPSTREAM_UNROLL
         for (u32 g = 0; g < Groups; ++g)
-            team.each32([&](u32 k) {
-                const bool takes = 32 * g + k < m_.n.workers && !(some_taken && (s_.taken[g] >> k & 1)); // there are words for the workers' groups alone
-                dues.at(g, k) = takes ? due(g, k) : depth;
-                if (deep && takes && !owes_brief_ones(32 * g + k, dues.at(g, k))) dues.at(g, k) |= not_deep;
+            team.each32([&](u32 k) { // no branches: there are few of these, one after another
+                const u32 due_now = s_.sent[worker_or_first(g, k)] - seen_.at(g, k);
+                const u32 taken = some_taken ? s_.taken[32 * g < m_.n.workers ? g : 0] : 0;
+                dues.at(g, k) = (32 * g + k < m_.n.workers) & !(taken >> k & 1) ? due_now * (1 + parcel_step) : full;
             });
         u32 given = 0;
         SLIPSTREAM_ONE_COPY
         for (u32 places_due = 0; places_due < depth && given < count; ++places_due) {
+            if (deep && places_due == places) {
+                SLIPSTREAM_UNROLL
+                for (u32 g = 0; g < Groups; ++g)
+                    team.each32([&](u32 k) { if (dues.at(g, k) != full && !owes_brief_ones(32 * g + k, dues.at(g, k) / parcel_step)) dues.at(g, k) = full; });
+            }
+            u32 takers[Groups];
+            team.masks32(takers, [&](u32 g, u32 k) { return dues.at(g, k) % parcel_step; }, [&](u32, u32, u32 due_now) { return due_now == places_due; });
             SLIPSTREAM_UNROLL
             for (u32 g = 0; g < Groups; ++g) {
-                if (given >= count) break;
-                const u32 takers = team.mask32([&](u32 k) { return (places_due < places ? dues.at(g, k) % not_deep : dues.at(g, k)) == places_due; });
                 team.each32([&](u32 k) {
-                    const u32 i = given + popcount(takers & ((1u << k) - 1));
-                    if (!(takers >> k & 1) || i >= count) return;
-                    u32 worker = 32 * g + k;
-                    if (deep) {
-                        worker += (places_due - due(g, k)) * parcel_step;
-                        ++dues.at(g, k);
-                    }
-                    s_.parcel_workers[place_of(i)] = worker;
+                    const u32 i = given + popcount(takers[g] & ((1u << k) - 1));
+                    const bool takes = (takers[g] >> k & 1) != 0;
+                    if (takes & (i < count)) s_.parcel_workers[place_of(i)] = 32 * g + k + (places_due - dues.at(g, k) / parcel_step) * parcel_step;
+                    if (deep && takes) ++dues.at(g, k);
                 });
-                given += popcount(takers);
+                given += popcount(takers[g]);
             }
         }
         return given < count ? given : count;

@@ -69,7 +69,7 @@ public:
             throw config_error("sms_left_free = " + std::to_string(configuration.sms_left_free) + ": this GPU has "
                                + std::to_string(sms) + " SMs and the engine needs two");
         per_sm_ = configuration.workers_per_sm;
-        blocks_ = std::min((sms - configuration.sms_left_free) * per_sm_, per_sm_ * device::cuda_workers_per_sm_step + 1);
+        blocks_ = std::min((sms - configuration.sms_left_free) * per_sm_, 32 * device::cuda_worker_groups(per_sm_, configuration.parts > 1) + 1);
         check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, -5), "cudaStreamCreateWithPriority");
     }
 
