@@ -534,7 +534,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
 //   ingest fills while a slot is filling; the roles behind it read once it is decoded   pool_next .. first_block
 //   admission alone  live, index, book, exposed, orders, batch; it fills a row of predecessors before it hands the task on
 //   notifier alone   notices, flips, low_water
-//   linker alone     arriving .. targets, but for brief, joins and joins_both; meetings
+//   linker alone     arriving .. targets, but for brief, joins and joins_both; meetings, crossings_linked
 //   ingest while a slot is filling, then linker and scheduler read   crossings
 //   linker fills before a task is handed over; the scheduler reads   brief, joins, joins_both, waits_near, waits_far
 //   scheduler alone  dealt and all that follow (ingest sets dealt and outstanding while a slot is filling), but for bus (ingest and

@@ -12,7 +12,8 @@
 // DISPATCH
 //   no more blocks than workers: each block is one mail; idle workers first, then, when every worker is busy, a second place
 //     behind another task. A task of one block that waits for nobody takes such a place only where much is ready; where the window holds more tasks than two mails a worker,
-//     brief ones up to six, behind brief ones: this role's round is the bound then, and does more at a time.
+//     brief ones up to six, behind brief ones: this role's round is the bound then, and does more at a time. All groups of workers are looked through together: one after the other,
+//     that was a quarter of the round (device/measured.md).
 //   staged (a task that waits for running ones): mailed like any other, with the list of what it waits for; of several brief blocks up to six a worker. No deadlock: whatever a
 //     mail waits for was mailed before it, and each worker takes its mails in order.
 //   chained (staged, of one block): behind the task that it waits for, if that is the last mail of its worker (or the last but one: below), has one block and the
@@ -22,7 +23,8 @@
 //     An invited worker answers once, when the counter is used up (or a park stops it), and says which; once one has seen it
 //     used up nobody else is invited. No completion per block, no task behind a busy worker.
 //
-// CROSSING (device/crossing.hpp) where there are several parts: a stand-in is not mailed, its task's home is told; and completed when that one answers.
+// CROSSING (device/crossing.hpp) where there are several parts: a stand-in is not mailed, its task's home is told; and completed when that one answers. While none is linked here,
+//   nothing of it is looked at.
 //
 // FAILURE (device/poison.hpp) once a body has failed, completed tasks are settled behind the fence and before the linker hears of
 //   them; the head of the ready queue is judged before its first mail. A cancelled task is completed by the next step, without mail.

@@ -18,6 +18,16 @@ constexpr auto RW = access_mode::read_write;
 using P1 = without_host<1>;
 using P4 = without_host<4>;
 
+/// A linker's bug: it counts a task that crosses, or a stand-in, only with the next one.
+struct counts_behind : P1 {
+    using P1::load;
+    template <class T> static T load(edge e, const word<T>& w, order o, scope s)
+    {
+        const T value = P1::load(e, w, o, s);
+        return e == edge::P7_crossings && value != 0 ? value - 1 : value;
+    }
+};
+
 constexpr u32 all_roles = ingest_role | admission_role | linker_role | scheduler_role | notifier_role;
 
 /// Who has which place: the first two the first part, the others one each of the others, as far as there are parts.
@@ -131,6 +141,7 @@ report run(const std::vector<test_task>& program, options how, const plan& by = 
                 for (u32 i = 0; i < abi::meetings_max * e->m.n.parts; ++i) check(e->s.meeting_slots[i] == 0, "no stand-in is left without an answer");
                 check(e->s.counters[device::bad_meetings] == 0 && e->s.meetings_bad[0] == 0, "no cancelled stand-in is left to be looked at");
                 check(e->s.counters[device::cancelled_pending] == 0, "no cancelled task is left");
+                check(P::load(edge::P5_self, *e->s.crossings_linked, order::relaxed, scope::block) == *e->s.crossings_ended, "every task that crosses, and every stand-in, is counted twice");
             }
         });
     });
@@ -249,4 +260,10 @@ TEST_CASE("each edge between parts is needed, its scope too", "[model][crossing]
         mutate weaker(e);
         check_race(run(three, walks(std::string("crossing without ") + device::edge_name(e)), narrow));
     }
+}
+
+TEST_CASE("the scheduler is told of a task that crosses before it is handed over", "[model][crossing]")
+{
+    CHECK(run<counts_behind>(there, {.name = "crossing, counted too late"}).failure);
+    CHECK(run<counts_behind>(there, {.name = "crossing, counted too late, linker beside"}, {.linker_beside = true}).failure);
 }
