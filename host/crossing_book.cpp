@@ -4,20 +4,20 @@
 
 namespace slipstream::host {
 
-void crossing_book::note(const crossing_entry& entry)
+u64 crossing_book::note(const crossing_entry& entry)
 {
     const std::lock_guard lock(mutex_);
-    const u64 number = first_ + entries_.size();
-    entries_.push_back(entry);
-    for_each_place(entry, [&](task_handle place) { places_[place.ring].push_back({place.position, number}); });
+    for_each_place(entry, [&](task_handle place) { last_[place.ring] = place.position; });
+    entries_.push_back({entry.home, entry.parts, last_});
+    return ++noted_;
 }
 
 std::optional<crossing_entry> crossing_book::find(task_handle place)
 {
     const std::lock_guard lock(mutex_);
-    const auto& places = places_[place.ring];
-    const auto at = std::ranges::lower_bound(places, place.position, {}, &noted_place::position);
-    if (at != places.end() && at->position == place.position) return entries_[at->number - first_];
+    // One more: none_yet comes first.
+    const auto at = std::ranges::lower_bound(entries_, place.position + 1, {}, [&](const crossing_entry& e) { return e.positions[place.ring] + 1; });
+    if (at != entries_.end() && at->is_in(place.ring) && at->place_in(place.ring) == place) return *at;
     const auto kept = kept_places_.find({place.ring, place.position});
     if (kept == kept_places_.end()) return {};
     return kept_.at({kept->second.ring, kept->second.position});
@@ -40,13 +40,11 @@ std::optional<task_status> crossing_book::remembered(task_handle task)
 void crossing_book::pop(bool keep)
 {
     const crossing_entry oldest = entries_.front();
-    for_each_place(oldest, [&](task_handle place) {
-        places_[place.ring].pop_front();
-        if (keep) kept_places_[{place.ring, place.position}] = oldest.task;
-    });
-    if (keep) kept_[{oldest.task.ring, oldest.task.position}] = oldest;
+    if (keep) {
+        for_each_place(oldest, [&](task_handle place) { kept_places_[{place.ring, place.position}] = oldest.task(); });
+        kept_[{oldest.home, oldest.task().position}] = oldest;
+    }
     entries_.pop_front();
-    ++first_;
 }
 
 } // namespace slipstream::host

@@ -13,19 +13,21 @@
 
 namespace slipstream::host {
 
-/// Handles here are the caller's: `ring` is the part.
+/// A task in its home, and its stand-ins. Handles here are the caller's: `ring` is the part.
 struct crossing_entry {
-    task_handle task;                               ///< in its home
-    u32 parts = 0;                                  ///< bits: where it has stand-ins
-    std::array<u64, abi::parts_max> stand_in{};     ///< their positions
+    u32 home = 0;
+    u32 parts = 0;                               ///< bits: where it or a stand-in of it is
+    std::array<u64, abi::parts_max> positions{}; ///< there
 
-    bool stands_in(u32 part) const { return (parts >> part & 1) != 0; }
+    bool is_in(u32 part) const { return (parts >> part & 1) != 0; }
+    task_handle place_in(u32 part) const { return {part, positions[part]}; }
+    task_handle task() const { return place_in(home); }
 };
 
 class crossing_book {
 public:
-    /// In the order of submission.
-    void note(const crossing_entry& entry);
+    /// In the order of submission. Returns how many were noted so far.
+    u64 note(const crossing_entry& entry);
     /// The entry of a task, or of the one that a stand-in stands for.
     std::optional<crossing_entry> find(task_handle place);
 
@@ -33,7 +35,8 @@ public:
     void remember(task_handle task, const task_status& status);
     std::optional<task_status> remembered(task_handle task);
 
-    /// Lets go of the oldest entries, a few at each call, as far as status_of(place) says that they are over.
+    static constexpr u32 prune_turn = 32;
+    /// Lets go of the oldest entries, some at each call, as far as status_of(place) says that they are over. At least at every prune_turn notes.
     template <class StatusOf>
     void prune(const StatusOf& status_of)
     {
@@ -52,26 +55,22 @@ public:
     }
 
 private:
-    static constexpr u32 prune_max = 4; ///< more than are added between two calls
-
-    struct noted_place {
-        u64 position;
-        u64 number; ///< of the entry
-    };
+    static constexpr u32 prune_max = 4 * prune_turn; ///< more than are added between two calls
+    static constexpr u64 none_yet = ~u64{0};
 
     template <class Visit>
     static void for_each_place(const crossing_entry& e, const Visit& visit)
     {
-        visit(e.task);
         for (u32 p = 0; p < abi::parts_max; ++p)
-            if (e.stands_in(p)) visit(task_handle{p, e.stand_in[p]});
+            if (e.is_in(p)) visit(e.place_in(p));
     }
     void pop(bool keep);
 
     std::mutex mutex_;
+    /// Where an entry is not, its position is that of the last one before it that is; before any is, none_yet. So that in each part positions ascend.
     std::deque<crossing_entry> entries_;
-    u64 first_ = 0; ///< number of the first of them
-    std::array<std::deque<noted_place>, abi::parts_max> places_; ///< of them, in each part: ascending
+    std::array<u64, abi::parts_max> last_ = [] { std::array<u64, abi::parts_max> none; none.fill(none_yet); return none; }();
+    u64 noted_ = 0;
     // Of those that did not succeed.
     std::map<std::pair<u32, u64>, task_handle> kept_places_;
     std::map<std::pair<u32, u64>, crossing_entry> kept_; ///< by task

@@ -152,10 +152,15 @@ submit_status partitioned_core::submit(u32 type, const void* task, const submit_
 {
     claim();
     if (type >= image_.types) return cores_.front()->submit(type, task, options, may_block, handle); // says that there is none
-    if (const u32 part = options.says_little() && flags == 0 ? only_part(type, task) : detail::no_single_part; part != detail::no_single_part) {
-        const submit_status status = cores_[part]->submit(type, task, options, may_block, handle);
-        if (status == submit_status::submitted) handle.ring = part;
-        return status;
+    if (located_members members; options.says_little() && flags == 0 && locate(type, task, members)) {
+        if (members.cross()) {
+            const submit_status status = submit_short_crossing(members, type, task, options.blocks, may_block, handle);
+            if (status == submit_status::submitted) return status;
+        } else {
+            const submit_status status = cores_[members.home]->submit(type, task, options, may_block, handle);
+            if (status == submit_status::submitted) handle.ring = members.home;
+            return status;
+        }
     }
     const route way = route_of(type, task, options);
     if (way.crosses()) return submit_crossing(way, type, task, options, may_block, handle, flags);
@@ -166,21 +171,25 @@ submit_status partitioned_core::submit(u32 type, const void* task, const submit_
     return status;
 }
 
-/// Of nearly every task: the part that all of its members lie in, if that is quickly said.
-u32 partitioned_core::only_part(u32 type, const void* task) const
+/// Of nearly every task: which parts its members lie in, if each lies in one and that is quickly said.
+bool partitioned_core::locate(u32 type, const void* task, located_members& out) const
 {
     const abi::task_type& layout = image_.table[type];
-    if (layout.members == 0 || layout.members > config_.accesses_max || layout.rect_mask != 0) return detail::no_single_part;
-    u32 first = detail::no_single_part;
-    for (u32 k = 0; k < layout.members; ++k) {
-        detail::packed_range range;
-        std::memcpy(&range, static_cast<const unsigned char*>(task) + 4 * layout.member_offset[k], sizeof range);
-        const u32 part = detail::part_of(table_, range.address, range.bytes_and_handle & detail::member_bytes_max,
-                                         static_cast<u32>(range.bytes_and_handle >> detail::member_handle_shift));
-        if (k == 0) first = part;
-        if (part != first || part == detail::no_single_part) return detail::no_single_part;
+    if (layout.members == 0 || layout.members > config_.accesses_max || layout.rect_mask != 0) return false;
+    bool written = false;
+    for (out.count = 0; out.count < layout.members; ++out.count) {
+        located_members::member& m = out.list[out.count];
+        m.mode = static_cast<access_mode>(layout.member_mode[out.count]);
+        std::memcpy(&m.range, static_cast<const unsigned char*>(task) + 4 * layout.member_offset[out.count], sizeof m.range);
+        m.part = detail::part_of(table_, m.range.address, m.range.bytes_and_handle & detail::member_bytes_max,
+                                 static_cast<u32>(m.range.bytes_and_handle >> detail::member_handle_shift));
+        if (m.part == detail::no_single_part || m.range.bytes_and_handle == 0) return false; // nothing lies nowhere
+        out.parts |= 1u << m.part;
+        const bool writes = (static_cast<u32>(m.mode) & 2) != 0;
+        if (out.count == 0 || (writes && !written)) out.home = m.part;
+        written |= writes;
     }
-    return first;
+    return true;
 }
 
 /// The options of a task in one part: of `after` what is of that part, as that part's ring calls it.
@@ -238,6 +247,34 @@ u32 partitioned_core::share_accesses(const route& way, u32 type, const void* tas
     return foreign;
 }
 
+/// As submit_crossing(), for nearly every task that crosses. Full: nothing was done, and that one finds out why.
+submit_status partitioned_core::submit_short_crossing(const located_members& members, u32 type, const void* task, u32 blocks, bool may_block, task_handle& handle)
+{
+    const auto encode = image_.short_encoders[type];
+    if (encode == nullptr) return submit_status::full;
+    detail::short_room message;
+    const u32 slots = encode(task, type, blocks, message);
+    if (slots == 0 || !cores_[members.home]->takes_short(slots)) return submit_status::full;
+    const u32 others = members.parts & ~(1u << members.home), stand_in_type = image_.types - 1;
+    bool room = true;
+    for_each_bit(others, [&](u32 p) { room = room && cores_[p]->takes_short(detail::short_slots_max); });
+    const std::optional<u32> meeting = room ? take_meeting(members.home, may_block) : std::nullopt;
+    if (!meeting) return submit_status::full;
+
+    make_crossing(message, members, type, blocks, image_.table[type].scalars, abi::crossing_word::make(*meeting, static_cast<u32>(std::popcount(others))));
+    const u64 position = cores_[members.home]->put_taken(message, slots);
+    meetings_[members.home].held_by[*meeting] = position;
+    crossing_entry entry{members.home, members.parts};
+    entry.positions[members.home] = position;
+    for_each_bit(others, [&](u32 p) {
+        const u32 taken = make_stand_in(message, members, p, stand_in_type, abi::crossing_word::make(*meeting, members.home));
+        entry.positions[p] = cores_[p]->put_taken(message, taken);
+    });
+    note(entry);
+    handle = {members.home, position};
+    return submit_status::submitted;
+}
+
 submit_status partitioned_core::submit_crossing(const route& way, u32 type, const void* task, const submit_options& options, bool may_block, task_handle& handle, u32 flags)
 {
     const u32 others = way.parts & ~(1u << way.home), stand_in_type = image_.types - 1;
@@ -258,15 +295,22 @@ submit_status partitioned_core::submit_crossing(const route& way, u32 type, cons
     (void)cores_[way.home]->submit(type, task, home, true, local, flags, &crosses);
     handle = {way.home, local.position};
     meetings_[way.home].held_by[*meeting] = local.position;
-    crossing_entry entry{handle, others};
+    crossing_entry entry{way.home, way.parts};
+    entry.positions[way.home] = local.position;
     const crossing stands_in{abi::crossing_word::make(*meeting, way.home), true};
     for_each_bit(others, [&](u32 p) {
         (void)cores_[p]->submit(stand_in_type, nullptr, stand_in[p], true, local, flags, &stands_in);
-        entry.stand_in[p] = local.position;
+        entry.positions[p] = local.position;
     });
-    book_.prune([&](task_handle place) { return cores_[place.ring]->query({0, place.position}); });
-    book_.note(entry);
+    note(entry);
     return submit_status::submitted;
+}
+
+/// Looks for entries that are over at every few of them only: the GPU writes the marks that tell, so that nearly each look is a cache miss.
+void partitioned_core::note(const crossing_entry& entry)
+{
+    if (book_.note(entry) % crossing_book::prune_turn == 0)
+        book_.prune([&](task_handle place) { return cores_[place.ring]->query({0, place.position}); });
 }
 
 /// A number for the next task with this home; none: its last task is not retired, and may not be waited for.
@@ -274,12 +318,14 @@ std::optional<u32> partitioned_core::take_meeting(u32 home, bool may_block)
 {
     meeting_list& list = meetings_[home];
     const u32 number = static_cast<u32>(list.next % abi::meetings_max);
-    if (const std::optional<u64> position = list.held_by[number])
+    if (const std::optional<u64> position = list.held_by[number]; position && *position >= list.low_water_seen) {
+        list.low_water_seen = cores_[home]->low_water(0);
         for (u32 attempt = 0; !cores_[home]->is_retired({0, *position}); ++attempt) {
             if (!may_block) return {};
             cores_[home]->throw_if_dead();
             P::pause(attempt);
         }
+    }
     ++list.next;
     return number;
 }
@@ -289,8 +335,8 @@ std::optional<task_handle> partitioned_core::origin_of(const crossing_entry& ent
 {
     std::optional<task_handle> origin;
     known = true;
-    for_each_bit(entry.parts, [&](u32 p) {
-        const task_status s = cores_[p]->query({0, entry.stand_in[p]});
+    for_each_bit(entry.parts & ~(1u << entry.home), [&](u32 p) {
+        const task_status s = cores_[p]->query({0, entry.positions[p]});
         if (s.state == task_state::cancelled && !origin) origin = task_handle{p, s.cause.position};
         known &= s.state != task_state::pending;
     });
@@ -316,8 +362,8 @@ task_status partitioned_core::status_of(task_handle place, bool is_cause)
         const std::optional<crossing_entry> entry = s.code == abi::status_crossing ? book_.find(place) : std::nullopt;
         if (!entry) break;
         is_cause = true;
-        if (entry->task != place) {
-            place = entry->task;
+        if (entry->task() != place) {
+            place = entry->task();
             continue;
         }
         if (const std::optional<task_status> known = book_.remembered(place)) {

@@ -11,6 +11,7 @@
 // ORDER   crossing tasks come in the same order in all rings, since one thread submits: device/crossing.hpp says why that is needed
 #pragma once
 #include "host/crossing_book.hpp"
+#include "host/crossing_message.hpp"
 #include "host/memory_map.hpp"
 #include "host/runtime_core.hpp"
 
@@ -65,11 +66,12 @@ private:
     /// Crossing tasks of one home.
     struct meeting_list {
         u64 next = 0;
+        u64 low_water_seen = 0; ///< of the home's ring
         std::array<std::optional<u64>, abi::meetings_max> held_by{}; ///< position of the last task that met there
     };
     void claim();
     detail::part_table make_table() const;
-    u32 only_part(u32 type, const void* task) const;
+    bool locate(u32 type, const void* task, located_members& out) const;
     runtime_core& owner_of(task_handle handle);
     /// A predecessor that succeeded is none any more.
     bool matters(task_handle predecessor) { return !query(predecessor).ok(); }
@@ -77,6 +79,8 @@ private:
     template <class Visit> void for_each_access(u32 type, const void* task, const submit_options& options, const Visit& visit) const;
     route route_of(u32 type, const void* task, const submit_options& options);
     submit_status submit_crossing(const route& way, u32 type, const void* task, const submit_options& options, bool may_block, task_handle& handle, u32 flags);
+    submit_status submit_short_crossing(const located_members& members, u32 type, const void* task, u32 blocks, bool may_block, task_handle& handle);
+    void note(const crossing_entry& entry);
     submit_options told_to(u32 part, const route& way, const submit_options& options);
     submit_options told_to_home(const route& way, u32 type, const submit_options& options);
     submit_options told_to_stand_in(u32 part, const route& way, const submit_options& options);

@@ -335,6 +335,19 @@ template <class Store>
     return put_into<P>(r, chunks, slots);
 }
 
+bool runtime_core::takes_short(u32 slots)
+{
+    const ring_used& last = last_rings[member_.part];
+    if (last.core != id_ || dead_.load(std::memory_order_relaxed)) return false;
+    ring& r = *static_cast<ring*>(last.ring);
+    return !r.notes && r.next < r.low_water_seen + device::completion_span && r.writer.has_room(slots);
+}
+
+u64 runtime_core::put_taken(const chunk_vector* chunks, u32 slots)
+{
+    return put_into<P>(*static_cast<ring*>(last_rings[member_.part].ring), chunks, slots).position;
+}
+
 submit_status runtime_core::submit(u32 type, const void* task, const submit_options& options, bool may_block,
                                    task_handle& handle, u32 flags, const crossing* crosses)
 {

@@ -69,6 +69,9 @@ public:
     bool is_retired(task_handle handle);
     /// The quick way, where it may be taken: puts a short message of so many accesses into the ring. No handle: nothing was done. part: this one.
     task_handle put_short(u32 part, u32 accesses, const chunk_vector* chunks, u32 slots);
+    /// Would a short message be taken at once? By the submitting thread; put_taken() takes it then, and returns its position.
+    bool takes_short(u32 slots);
+    u64 put_taken(const chunk_vector* chunks, u32 slots);
     task_status query(task_handle handle);
     task_status wait(task_handle handle, deadline until);
     bool wait_all(deadline until);

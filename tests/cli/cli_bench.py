@@ -93,6 +93,9 @@ class Bench(CliTest):
             result, done = self.json_of("bench", name, *SMALL, "--parts", 3)
             self.assertEqual(result["environment"]["parts"], 3)
             self.assertIn("ring 1024 of each of 3 parts", done.stderr)
+            if name == "submit":
+                self.assertEqual([f["name"] for f in result["figures"]],
+                                 ["submit, one slot, ring not full", "submit, a task that reads from another part, rings not full"])
             if name in ("throughput", "window"):
                 self.assertEqual({f["control_blocks"] for f in result["figures"]}, {3})
                 self.assertTrue(all(f["name"].endswith("3 parts") for f in result["figures"]))

@@ -24,7 +24,7 @@ std::vector<figure> bench_chain(const bench_setup& s);
 std::vector<figure> bench_fan(const bench_setup& s);
 std::vector<figure> bench_throughput(const bench_setup& s);
 std::vector<figure> bench_window(const bench_setup& s);
-/// One engine of 1 to 6 parts, and what tasks cost it that touch memory of two.
+/// One engine of 1 to 7 parts, and what tasks cost it that touch memory of two.
 std::vector<figure> bench_parts(const bench_setup& s);
 std::vector<figure> bench_echo(const bench_setup& s);
 std::vector<figure> bench_blocks(const bench_setup& s);
