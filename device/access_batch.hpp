@@ -1,23 +1,27 @@
 // A batch of tasks that admission takes at once: who waits for whom, among them and among the live accesses.
 //
-// One lane has one access. A team takes the accesses of team_blocks pool blocks, the teams of a crew take a batch of up to batch_max blocks
-// together, in steps with a barrier between them; a batch that one team can take by itself is spared the crew's.
+// One lane has one access. A team takes the accesses of team_blocks pool blocks, the teams of a crew take a batch of up to
+// batch_max blocks together, in steps with a barrier between them; a batch that one team can take by itself is spared the crew's.
 //
-// STEPS   1 every access is marked in the cells of a small table that it touches, with the bit of its task; not so where the batch is one task
-//         2 by the handle book (handle_book.hpp), if it is open and all accesses are by handle: a cell is a handle then, its masks say which tasks of the batch
-//           come before, the page of the handle says who else, and steps 3 and 4 have next to nothing to do. While it is open a batch is taken in as if it
-//           were so; where some access is not, that is known behind step 1, which begins anew.
-//           Otherwise an access looks at the tasks before it that share a cell, the last one first, up to one that covers it; who is covered by a write of
-//           the batch has no need to look further. The others are looked up in the access index.
-//         3 those of which the index cannot tell are compared with all live accesses: 32 old ones a word, a lane each, against four new
-//           ones at a time, bounding ranges first; the lanes then look at their hits again, exactly. The teams share the words.
+// STEPS   1 every access is marked in the cells of a small table that it touches, with the bit of its task; not so where
+//           the batch is one task
+//         2 by the handle book (handle_book.hpp), if it is open and all accesses are by handle: a cell is a handle then, its
+//           masks say which tasks of the batch come before, the page of the handle says who else, and steps 3 and 4 have next to
+//           nothing to do. While it is open a batch is taken in as if it were so; where some access is not, that is known behind
+//           step 1, which begins anew.
+//           Otherwise an access looks at the tasks before it that share a cell, the last one first, up to one that covers it; who
+//           is covered by a write of the batch has no need to look further. The others are looked up in the access index.
+//         3 those of which the index cannot tell are compared with all live accesses: 32 old ones a word, a lane each,
+//           against four new ones at a time, bounding ranges first; the lanes then look at their hits again, exactly. The
+//           teams share the words.
 //         4 old accesses that a write covers are superseded; what is left of the batch's own becomes live and enters the index.
-// COST    without the book, in cycles of a batch of 22 tasks of a stencil, four handles each, three teams (H200, a build with clock reads): 7300 where nothing they meet is live any more, 12 900
-//         where all of it is; of a batch by four teams step 1 took 3000 (750 of it to resolve the handles), looking 2300, entering 1600. Forgetting the
-//         accesses of 24 finished tasks 2000. Four accesses that the index cannot tell of: 45 instructions for each word. Barriers: two by the
-//         book; three without, four with step 3, two more where the batch closes the book.
-// OWNERS  who carries out an order of the leading team, which lays out the next one in the other half meanwhile. Words of rows, masks and the index are shared by
-//         set_bits, clear_bits, add and claim.
+// COST    without the book, in cycles of a batch of 22 tasks of a stencil, four handles each, three teams (H200, a build with
+//         clock reads): 7300 where nothing they meet is live any more, 12 900 where all of it is; of a batch by four teams step 1
+//         took 3000 (750 of it to resolve the handles), looking 2300, entering 1600. Forgetting the accesses of 24 finished tasks
+//         2000. Four accesses that the index cannot tell of: 45 instructions for each word. Barriers: two by the book; three
+//         without, four with step 3, two more where the batch closes the book.
+// OWNERS  who carries out an order of the leading team, which lays out the next one in the other half meanwhile. Words of rows,
+//         masks and the index are shared by set_bits, clear_bits, add and claim.
 #pragma once
 #include "device/access_index.hpp"
 #include "device/entry_resolver.hpp"
@@ -61,9 +65,10 @@ public:
     /// The tasks of the batch that wait for anybody, a bit each.
     SLIPSTREAM_BOTH u32 waiting(const extent& batch) const { return mark_of(batch.half, waiting_tasks); }
 
-    /// By the leading team: lays out slot_of(0), slot_of(1), ... as many as there are up to `count` <= 32 and as take their turn in a batch of at
-    /// most `most` blocks. Whole-memory tasks do not, and one with `after` entries only as the first and last. Of a first one with more blocks so many, behind
-    /// `taken` ones; `rest`: the block to begin with, or no_block. Row, words and before are the caller's to set.
+    /// By the leading team: lays out slot_of(0), slot_of(1), ... as many as there are up to `count` <= 32 and as take their turn
+    /// in a batch of at most `most` blocks. Whole-memory tasks do not, and one with `after` entries only as the first and last. Of
+    /// a first one with more blocks so many, behind `taken` ones; `rest`: the block to begin with, or no_block. Row, words and
+    /// before are the caller's to set.
     template <class SlotOf>
     SLIPSTREAM_BOTH extent lay_out(team_type& team, u32 count, u32 most, u32 rest, u32 taken, u32 half, SlotOf slot_of) const
     {
@@ -98,10 +103,13 @@ public:
                 alone = true;
             }
             SLIPSTREAM_ONE_COPY
-            for (u32 j = 0; j < mine; ++j, block = P::get(s_.pool_next[block])) s_.batch_blocks[half * batch_max + before.at(0, k) + j] = block | k << task_shift;
+            for (u32 j = 0; j < mine; ++j, block = P::get(s_.pool_next[block]))
+                s_.batch_blocks[half * batch_max + before.at(0, k) + j] = block | k << task_shift;
             return true;
         });
-        if (team.leader()) mark_of(half, waiting_tasks) = mark_of(half, scans_due) = mark_of(half, covered_count) = mark_of(half, not_by_handle) = 0;
+        if (team.leader())
+            mark_of(half, waiting_tasks) = mark_of(half, scans_due) =
+                mark_of(half, covered_count) = mark_of(half, not_by_handle) = 0;
         const u32 first_blocks = team.from_lane(blocks, 0);
         const bool goes_on = first_blocks > most;
         const u32 tasks = team.any(alone) || taken != 0 || goes_on ? 1 : able == ~0u ? 32 : lowest_bit(~able);
@@ -109,8 +117,8 @@ public:
         return {tasks, goes_on ? most : all, 0, 0, 0, static_cast<u32>(goes_on), half};
     }
 
-    /// By each team `number` of `teams`, of a batch that lies ready: fills its rows and brings its accesses into the table. sync() is a barrier of
-    /// all teams that take part.
+    /// By each team `number` of `teams`, of a batch that lies ready: fills its rows and brings its accesses into the table. sync()
+    /// is a barrier of all teams that take part.
     template <class Sync>
     SLIPSTREAM_BOTH void run(team_type& team, u32 number, u32 teams, const extent batch, Sync sync)
     {
@@ -139,7 +147,8 @@ public:
         if (mark(covered_count) != 0) supersede(team, number, teams);
         if (booked && number == 0)
             team.each32([&](u32 k) {
-                if (k < batch.tasks && (span_of(k) >> 8 & 0xff) != 0) book_.set_booked(team, batch_slot(k)); // who has no access is nowhere
+                if (k < batch.tasks && (span_of(k) >> 8 & 0xff) != 0) // who has no access is nowhere
+                    book_.set_booked(team, batch_slot(k));
             });
         enter(team, number, live_.useful, booked, mine);
     }
@@ -188,7 +197,8 @@ private:
     static constexpr u32 no_access = ~0u;
     static constexpr u32 every_byte = index_grids; ///< a grid of one cell
     static constexpr u32 some_raw = 1u << 31;
-    static constexpr u32 by_begin = ~0u; ///< in place of a grid: handles are the same memory or disjoint, where they begin is enough
+    static constexpr u32 by_begin = ~0u; ///< in place of a grid: handles are the same memory or disjoint,
+                                         ///< where they begin is enough
 
     /// Words of batch_marks.
     enum mark_word : u32 {
@@ -271,8 +281,8 @@ private:
         }
     };
 
-    /// By each team: compares accesses `memory` of a pool block with its share of the live ones, in words of `live` in use. met(slot of the
-    /// task it belongs to, word, bit, covered), by lanes, for each in conflict.
+    /// By each team: compares accesses `memory` of a pool block with its share of the live ones, in words of `live` in use.
+    /// met(slot of the task it belongs to, word, bit, covered), by lanes, for each in conflict.
     template <class Met>
     SLIPSTREAM_BOTH void compare(team_type& team, u32 number, u32 teams, u32 block, u32 memory, u32 words, Met met) const
     {
@@ -293,8 +303,10 @@ private:
                     const u32 w = word_of(j);
                     const table_entry old = s_.word_entry(w, k);
                     exact_result r{true, mine.covers(old)};
-                    if (mine.rect_mask != 0 || old.is_rect()) r = compare_exactly(block, memory, old, P::get(s_.pool_shapes[32 * w + k]));
-                    if (r.conflicts) met(pool_tag{P::get(s_.pool_tags[w * pool_word_blocks + k / pool_block_entries])}.slot(), w, k, r.covers);
+                    if (mine.rect_mask != 0 || old.is_rect())
+                        r = compare_exactly(block, memory, old, P::get(s_.pool_shapes[32 * w + k]));
+                    if (r.conflicts)
+                        met(pool_tag{P::get(s_.pool_tags[w * pool_word_blocks + k / pool_block_entries])}.slot(), w, k, r.covers);
                 });
         }
     }
@@ -320,26 +332,31 @@ private:
         SLIPSTREAM_ONE_COPY
         for (u32 i = 0; i < pool_block_entries; ++i) {
             if (!(memory >> i & 1)) continue;
-            const u32 r = compare_two(s_.pool_entry(block, i), P::get(s_.pool_shapes[block * pool_block_entries + i]), old, old_shape);
+            const u32 r = compare_two(s_.pool_entry(block, i), P::get(s_.pool_shapes[block * pool_block_entries + i]),
+                                      old, old_shape);
             out.conflicts |= (r & 1) != 0;
             out.covers |= (r & 2) != 0;
         }
         return out;
     }
 
-    /// How two accesses lie, of which one is a rectangle, when the second comes before the first. Bit 0: conflict; 1: the first covers the second; 2: the
-    /// other way round; a write covers. Out of line: rare, and long. By value: an object whose address is taken would lie in local memory.
+    /// How two accesses lie, of which one is a rectangle, when the second comes before the first. Bit 0: conflict; 1: the first
+    /// covers the second; 2: the other way round; a write covers. Out of line: rare, and long. By value: an object whose address
+    /// is taken would lie in local memory.
     SLIPSTREAM_BOTH_RARE static u32 compare_two(const table_entry mine, u64 shape, const table_entry old, u64 old_shape)
     {
         if (mine.is_tile() && old.is_tile())
-            return mine.begin() != old.begin() ? 0 : static_cast<u32>(mine.writes() || old.writes()) | mine.writes() << 1 | old.writes() << 2;
+            return mine.begin() != old.begin()
+                ? 0
+                : static_cast<u32>(mine.writes() || old.writes()) | mine.writes() << 1 | old.writes() << 2;
         const abi::access_entry a = mine.access(shape), b = old.access(old_shape);
-        return static_cast<u32>(abi::conflicts(a, b)) | (mine.writes() && abi::covers(a, b)) << 1 | (old.writes() && abi::covers(b, a)) << 2;
+        return static_cast<u32>(abi::conflicts(a, b)) | (mine.writes() && abi::covers(a, b)) << 1
+            | (old.writes() && abi::covers(b, a)) << 2;
     }
 
-    /// By each team, of a batch of whole tasks while the book is open: takes its accesses in as if all of the batch were by handle, with their pages, and
-    /// marks each in the cell of its handle: of a cell it alone is. True if so it is; else the batch is to be prepared anew. Pages, and what the handles name, are on their
-    /// way meanwhile.
+    /// By each team, of a batch of whole tasks while the book is open: takes its accesses in as if all of the batch were by
+    /// handle, with their pages, and marks each in the cell of its handle: of a cell it alone is. True if so it is; else the batch
+    /// is to be prepared anew. Pages, and what the handles name, are on their way meanwhile.
     template <class Sync>
     SLIPSTREAM_BOTH bool take_in(team_type& team, u32 number, const extent& batch, access_lanes& mine, Sync sync) const
     {
@@ -376,7 +393,8 @@ private:
         });
         team.each32([&](u32 k) {
             if (!mine.there(k)) return;
-            const bool writes = left.at(0, k) != 0 ? unresolved_entry::writes(mine.entries.at(0, k)) : mine.entries.at(0, k).writes();
+            const bool writes = left.at(0, k) != 0 ? unresolved_entry::writes(mine.entries.at(0, k))
+                                                   : mine.entries.at(0, k).writes();
             const u32 at = mark_cell(team, mine.handles.at(0, k) + 1, mine.tasks.at(0, k), writes);
             mine.cells.at(0, k) = at | at << 16;
         });
@@ -388,7 +406,8 @@ private:
             return entry_resolver<P>::is_memory(mine.entries.at(0, k));
         });
         team.each32([&](u32 k) {
-            if (left.at(0, k) != 0 && k % pool_block_entries == 0) set_resolved(number * team_blocks + k / pool_block_entries, there >> k);
+            if (left.at(0, k) != 0 && k % pool_block_entries == 0)
+                set_resolved(number * team_blocks + k / pool_block_entries, there >> k);
         });
         sync();
         if (mark(not_by_handle) == 0) return true;
@@ -402,13 +421,15 @@ private:
         const u32 i = k % pool_block_entries;
         const u32 slot = batch_slot(task), span = span_of(task);
         const u32 member = (b - (span & 0xff) + (span >> 16)) * pool_block_entries + i;
-        return resolver_.resolve(entry, h, slot, P::get(s_.heads[slot]).slot_and_type >> 16, batch_block(b) & block_mask, i, member);
+        return resolver_.resolve(entry, h, slot, P::get(s_.heads[slot]).slot_and_type >> 16,
+                                 batch_block(b) & block_mask, i, member);
     }
     /// By a lane: no entry of that block is left to be resolved; `memory`: in its lowest bits, those that are accesses.
     SLIPSTREAM_BOTH void set_resolved(u32 b, u32 memory) const
     {
         const u32 block = batch_block(b);
-        P::set(s_.pool_tags[block & block_mask], pool_tag::make(batch_slot(block >> task_shift), memory & ((1u << pool_block_entries) - 1), 0).word);
+        P::set(s_.pool_tags[block & block_mask],
+               pool_tag::make(batch_slot(block >> task_shift), memory & ((1u << pool_block_entries) - 1), 0).word);
     }
 
     /// Takes the accesses in. Returns a grid on which each touches two cells at most; by_begin: all of them are by handles.
@@ -440,7 +461,8 @@ private:
             return entry_resolver<P>::is_memory(mine.entries.at(0, k));
         });
         const u32 raw = team.mask32([&](u32 k) {
-            if (tags.at(0, k) != 0 && k % pool_block_entries == 0) set_resolved(number * team_blocks + k / pool_block_entries, there >> k);
+            if (tags.at(0, k) != 0 && k % pool_block_entries == 0)
+                set_resolved(number * team_blocks + k / pool_block_entries, there >> k);
             if (!(there >> k & 1)) {
                 mine.numbers.at(0, k) = no_access;
                 return false;
@@ -464,7 +486,8 @@ private:
         return all_registered ? by_begin : grid;
     }
 
-    /// The first or last cell that an access touches, of a grid so coarse that each touches two at most, neighbours; in few bits, not 0.
+    /// The first or last cell that an access touches, of a grid so coarse that each touches two at most, neighbours; in
+    /// few bits, not 0.
     SLIPSTREAM_BOTH static u32 cell_of(const table_entry& e, u32 grid, bool last)
     {
         if (grid != by_begin && grid >= every_byte) return 1;
@@ -581,8 +604,9 @@ private:
         });
     }
 
-    /// By a lane, of an access that is booked: wait(slot) of whom it waits for by the batch and by the book; `few`: see standing_readers. True if a task of the batch before it writes the
-    /// handle. One lane of those that use a handle enters who is to be found there from now on: any of them knows it.
+    /// By a lane, of an access that is booked: wait(slot) of whom it waits for by the batch and by the book; `few`: see
+    /// standing_readers. True if a task of the batch before it writes the handle. One lane of those that use a handle enters who
+    /// is to be found there from now on: any of them knows it.
     template <class Wait>
     SLIPSTREAM_BOTH bool look_up(team_type& team, u32 k, access_lanes& mine, bool few, Wait wait) const
     {
@@ -634,7 +658,8 @@ private:
         return writers_before != 0;
     }
 
-    /// By each team, of a batch that the book does not take in: what the book holds becomes live. Of the batch `by_handle` tasks name handles alone, all or none.
+    /// By each team, of a batch that the book does not take in: what the book holds becomes live. Of the batch `by_handle` tasks
+    /// name handles alone, all or none.
     template <class Sync>
     SLIPSTREAM_BOTH void leave_book(team_type& team, u32 number, u32 teams, bool open, bool worn, u32 by_handle, Sync sync)
     {
@@ -669,7 +694,8 @@ private:
                     const u32 memory = pool_tag{P::get(s_.pool_tags[block.at(0, k)])}.memory();
                     entries.at(0, k) = s_.pool_entry(block.at(0, k), i);
                     block.at(0, k) = P::get(s_.pool_next[block.at(0, k)]);
-                    return (memory >> i & 1) != 0 && !(s_.live[at / 32] >> at % 32 & 1); // those that the book had no room for are live
+                    // those that the book had no room for are live
+                    return (memory >> i & 1) != 0 && !(s_.live[at / 32] >> at % 32 & 1);
                 });
                 bring_in(team, lanes, entries, numbers, live_.useful);
             }
@@ -689,8 +715,8 @@ private:
         });
     }
 
-    /// By a lane: wait(slot) of an earlier task of the batch if access `e`, number `at` in the pool, meets one of its; true if a write of it covers `e`.
-    /// Of that task's accesses those that `e` covers are marked in batch_dead.
+    /// By a lane: wait(slot) of an earlier task of the batch if access `e`, number `at` in the pool, meets one of its; true if a
+    /// write of it covers `e`. Of that task's accesses those that `e` covers are marked in batch_dead.
     template <class Wait>
     SLIPSTREAM_BOTH bool meet(team_type& team, const table_entry& e, u32 at, u32 earlier, Wait wait) const
     {
@@ -767,7 +793,8 @@ private:
     /// What no later task of the batch covers becomes live; what is booked, only where the book had no room.
     SLIPSTREAM_BOTH void enter(team_type& team, u32 number, bool in, bool booked, access_lanes& mine) const
     {
-        const u32 lanes = team.mask32([&](u32 k) { return mine.there(k) && (!booked || mine.spilled.at(0, k) != 0); }) & ~s_.batch_dead[number];
+        const u32 lanes = team.mask32([&](u32 k) { return mine.there(k) && (!booked || mine.spilled.at(0, k) != 0); })
+            & ~s_.batch_dead[number];
         if (lanes != 0) bring_in(team, lanes, mine.entries, mine.numbers, in);
     }
     template <class Entries>

@@ -1,16 +1,18 @@
 // The access index: finds the live accesses that a new one may meet without a look at all of them.
 //
-// LAYOUT  two hash tables of buckets, for accesses that write and for those that only read. A bucket holds seven accesses: number in the
-//         pool + 1 | 16 bits of the hash << 16; 0: none; and counts those it had no room for, which lie in the next ones.
-// KEYS    the cell an access begins in, of a grid as coarse as it is long (4 B, 8 B, 16 B ...): what a raw range meets begins in few cells of each
-//         grid in use. Handles are pairwise the same memory or disjoint: one meets another in its own cell alone. A tile, or a very long handle: where it
-//         begins; raw ranges do not find it.
-//         Raw rectangles, loose ranges and very long ones are in no bucket, only counted: while there are any, or where both tiles and
-//         raw ranges are live, or raw ranges and accesses of many lengths, or probes_max buckets in a row are full, the index cannot tell and admission compares with
-//         everything. What comes then is only counted, too: a program that the index is no use for pays next to nothing for it.
-// COST    of a lookup: for each cell a hash (ten instructions) and 32 bytes loaded, twice that of a write; for each hit the access itself.
-// OWNERS  admission's crew, while it carries out an order: who clears an access's live bit takes it out, by add and claim where teams meet. One team may clear a place
-//         while another looks for a free one: that one sees the old word or 0, and claims.
+// LAYOUT  two hash tables of buckets, for accesses that write and for those that only read. A bucket holds seven accesses: number
+//         in the pool + 1 | 16 bits of the hash << 16; 0: none; and counts those it had no room for, which lie in the next ones.
+// KEYS    the cell an access begins in, of a grid as coarse as it is long (4 B, 8 B, 16 B ...): what a raw range meets begins in
+//         few cells of each grid in use. Handles are pairwise the same memory or disjoint: one meets another in its own cell
+//         alone. A tile, or a very long handle: where it begins; raw ranges do not find it.
+//         Raw rectangles, loose ranges and very long ones are in no bucket, only counted: while there are any, or where both tiles
+//         and raw ranges are live, or raw ranges and accesses of many lengths, or probes_max buckets in a row are full, the index
+//         cannot tell and admission compares with everything. What comes then is only counted, too: a program that the index is no
+//         use for pays next to nothing for it.
+// COST    of a lookup: for each cell a hash (ten instructions) and 32 bytes loaded, twice that of a write; for each hit
+//         the access itself.
+// OWNERS  admission's crew, while it carries out an order: who clears an access's live bit takes it out, by add and claim where
+//         teams meet. One team may clear a place while another looks for a free one: that one sees the old word or 0, and claims.
 #pragma once
 #include "device/layout.hpp"
 
@@ -105,8 +107,8 @@ public:
         return known;
     }
 
-    /// An access each lane of `lanes`, number numbers.at(0, k) in the pool, is live from now on. `in`: they are to be found, while the index can tell of
-    /// anything at all; they are counted else.
+    /// An access each lane of `lanes`, number numbers.at(0, k) in the pool, is live from now on. `in`: they are to be found, while
+    /// the index can tell of anything at all; they are counted else.
     template <class Entries, class Numbers>
     SLIPSTREAM_BOTH void enter_all(team_type& team, u32 lanes, Entries& entries, Numbers& numbers, bool in) const
     {
@@ -132,7 +134,8 @@ public:
                     const u32 place = lowest_bit(free);
                     if (!team.claim(bucket.places[place], word_of(h, number))) continue;
                     if (i == 0 && number < near_)
-                        s_.index_at[number] = static_cast<u16>(at_known | (kinds.at(0, k) == index_tiles ? at_tile : 0) | b << 3 | place);
+                        s_.index_at[number] = static_cast<u16>(at_known | (kinds.at(0, k) == index_tiles ? at_tile : 0)
+                                                               | b << 3 | place);
                     return;
                 }
                 team.add(bucket.spilled, 1);
@@ -152,7 +155,9 @@ public:
             const u32 number = numbers.at(0, k);
             const bool in = (s_.indexed[number / 32] >> number % 32 & 1) != 0;
             if (in && number < near_) places.at(0, k) = s_.index_at[number];
-            kinds.at(0, k) = !in ? index_other : (places.at(0, k) & at_tile) != 0 ? index_tiles : class_of(s_.numbered_entry(number));
+            kinds.at(0, k) = !in                                ? index_other
+                             : (places.at(0, k) & at_tile) != 0 ? index_tiles
+                                                                : class_of(s_.numbered_entry(number));
             return in;
         });
         add_live(team, lanes, kinds, ~u32{0});
@@ -184,7 +189,8 @@ public:
 private:
     using lane_values = typename P::template lane_array<u32, 1>;
 
-    /// Adds `by` for each lane of `lanes` to the count of live accesses of its kind: at once where they are of one kind, as most are.
+    /// Adds `by` for each lane of `lanes` to the count of live accesses of its kind: at once where they are of one kind,
+    /// as most are.
     SLIPSTREAM_BOTH void add_live(team_type& team, u32 lanes, lane_values& kinds, u32 by) const
     {
         if (lanes == 0) return;
@@ -276,7 +282,8 @@ public:
     /// Does `outer`, likewise, hold every byte of `inner`?
     SLIPSTREAM_BOTH static bool covers(const table_entry& outer, const table_entry& inner)
     {
-        return outer.registered() && inner.registered() ? outer.begin() == inner.begin() : outer.begin() <= inner.begin() && inner.end() <= outer.end();
+        return outer.registered() && inner.registered() ? outer.begin() == inner.begin()
+                                                        : outer.begin() <= inner.begin() && inner.end() <= outer.end();
     }
 
 private:

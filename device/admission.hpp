@@ -12,19 +12,22 @@
 // knows, and a slot cannot have been given to a later task, because slots go back to ingest through this role, behind the
 // rows that name them (both queues are first in, first out).
 //
-// The leading team of a crew takes the role's decisions. Tasks are admitted in batches, a lane an access (access_batch.hpp), the accesses of finished
-// tasks forgotten likewise: such an order is carried out by the other teams, the helpers, while the leading one hands the batch before it on and
-// lays the next one out. Where no second one waits and a single team is enough, it carries the order out by itself, without a barrier. A task with
-// `after` entries is a batch by itself, one with more accesses than a batch has lanes several, one after the other.
+// The leading team of a crew takes the role's decisions. Tasks are admitted in batches, a lane an access (access_batch.hpp), the
+// accesses of finished tasks forgotten likewise: such an order is carried out by the other teams, the helpers, while the leading
+// one hands the batch before it on and lays the next one out. Where no second one waits and a single team is enough, it carries
+// the order out by itself, without a barrier. A task with `after` entries is a batch by itself, one with more accesses than a
+// batch has lanes several, one after the other.
 //
-// STATES  of an order (finished tasks to be forgotten, a batch, or both): laid out and told -> (crew's barrier) carried out by the helpers -> (crew's
-//         barrier) ended: handed on, and its slots freed. One is told ahead at most, so that what belongs to it lies in two halves that take turns.
-// COST    beside access_batch.hpp 60 instructions to hand a batch on, 40 for finished slots; a barrier of the crew an order, and one of the helpers
-//         where it has both parts.
+// STATES  of an order (finished tasks to be forgotten, a batch, or both): laid out and told -> (crew's barrier) carried out by the
+//         helpers -> (crew's barrier) ended: handed on, and its slots freed. One is told ahead at most, so that what belongs to it
+//         lies in two halves that take turns.
+// COST    beside access_batch.hpp 60 instructions to hand a batch on, 40 for finished slots; a barrier of the crew an order, and
+//         one of the helpers where it has both parts.
 //
-// OWNERS  the leading team (index 0) writes exposed, orders and the queues, and the half that it lays out; live and the index, and the rows of
-//         predecessors, belong to who carries out an order, with the half that is carried out.
-// EDGES   A3 (decoded) · R10 (admitted: slot and row) · A11 (finished) · R2 (slot freed). The crew's barrier orders orders, rows and table between its teams.
+// OWNERS  the leading team (index 0) writes exposed, orders and the queues, and the half that it lays out; live and the index, and
+//         the rows of predecessors, belong to who carries out an order, with the half that is carried out.
+// EDGES   A3 (decoded) · R10 (admitted: slot and row) · A11 (finished) · R2 (slot freed). The crew's barrier orders orders, rows
+//         and table between its teams.
 #pragma once
 #include "device/access_batch.hpp"
 
@@ -38,13 +41,13 @@ public:
 
     SLIPSTREAM_BOTH admission(const engine_memory<P>& memory, const control_state<P>& state)
         : m_(memory), s_(state), decoded_(state.decoded_queue()), admitted_(state.admitted_queue()),
-          finished_(state.finished_queue()), free_(state.free_queue()), index_(memory, state), batch_(memory, state), whole_(state.counters[saved_whole]),
-          words_(state.counters[saved_live_words])
+          finished_(state.finished_queue()), free_(state.free_queue()), index_(memory, state), batch_(memory, state),
+          whole_(state.counters[saved_whole]), words_(state.counters[saved_live_words])
     {
     }
 
-    /// Every team. The leading one takes back finished slots or admits what was decoded; true when it did anything. A helper waits for an order and
-    /// carries it out; false: there is none any more.
+    /// Every team. The leading one takes back finished slots or admits what was decoded; true when it did anything. A helper waits
+    /// for an order and carries it out; false: there is none any more.
     SLIPSTREAM_BOTH bool step(crew_type& crew)
     {
         team_type& team = crew.team();
@@ -107,7 +110,8 @@ private:
     SLIPSTREAM_BOTH void tell(team_type& team, const job& j)
     {
         if (team.leader()) {
-            const u32 words[] = {static_cast<u32>(j.order), j.finished, j.batch.tasks, j.batch.blocks, j.batch.row, j.batch.words, j.batch.before, j.batch.goes_on};
+            const u32 words[] = {static_cast<u32>(j.order), j.finished, j.batch.tasks, j.batch.blocks,
+                                 j.batch.row, j.batch.words, j.batch.before, j.batch.goes_on};
             SLIPSTREAM_UNROLL
             for (u32 i = 0; i < order_words; ++i) s_.orders[half_ * order_words + i] = words[i];
         }
@@ -143,17 +147,20 @@ private:
         const u32 helpers = crew.teams() - 1;
         const u32 in_one_go = (helpers > 1 ? helpers : 1) * access_batch<P>::team_blocks;
         const u32 all_blocks = in_one_go < batch_max ? in_one_go : batch_max;
-        const u32 told_tasks = told_.order == order_kind::work && told_.batch.goes_on == 0 ? told_.batch.tasks : 0; // not in the queue yet
+        // not in the queue yet
+        const u32 told_tasks = told_.order == order_kind::work && told_.batch.goes_on == 0 ? told_.batch.tasks : 0;
         // A batch costs much the same whatever its size: a few more looks, so that it is large.
         const u32 arrived = decoded_.available(team, batch_max);
         const u32 room = admitted_.room(team, batch_max + told_tasks) - told_tasks;
         const u32 count = arrived < room ? arrived : room;
-        // Many finished slots cost little more than one: a few wait while there is something to admit. No more than the teams take at once.
+        // Many finished slots cost little more than one: a few wait while there is something to admit. No more than the
+        // teams take at once.
         const u32 worth = m_.n.window_used / 8 < all_blocks ? m_.n.window_used / 8 : all_blocks;
         if (finished_.known() < worth || count == 0) finished_.look(team);
         const u32 finished = finished_.known();
         j.batch.half = half_;
-        if (finished != 0 && (count == 0 || finished >= worth)) j.finished = take_back(team, finished < all_blocks ? finished : all_blocks);
+        if (finished != 0 && (count == 0 || finished >= worth))
+            j.finished = take_back(team, finished < all_blocks ? finished : all_blocks);
         bool special = false; // the next task takes no part in a batch
         if (count != 0) {
             const u32 slot = decoded_.peek(0);
@@ -171,7 +178,8 @@ private:
             return busy ? verdict::done : verdict::nothing;
         }
         j.order = order_kind::work;
-        if (count != 0 && !special) lay_out(team, count < 32 ? count : 32, all_blocks, (admitted_.position() + told_tasks) % admitted_max, j.batch);
+        if (count != 0 && !special)
+            lay_out(team, count < 32 ? count : 32, all_blocks, (admitted_.position() + told_tasks) % admitted_max, j.batch);
         const bool more = j.batch.goes_on != 0 || count > j.batch.tasks; // waits behind it
         const bool large = j.batch.blocks > access_batch<P>::team_blocks || j.finished > access_batch<P>::team_blocks;
         if (helpers != 0 && (more || large || told_.order != order_kind::nothing)) {

@@ -1,7 +1,7 @@
 // The control block: five roles that run side by side (ingest, admission, linker, scheduler, notifier) and how they stop together.
 //
-// STATES  running -> parking (request park: ingest, admission and linker stop, the scheduler mails nothing more and waits for the answers
-//                    due; what lies in the queues between them stays there)
+// STATES  running -> parking (request park: ingest, admission and linker stop, the scheduler mails nothing more and waits for
+//                    the answers due; what lies in the queues between them stays there)
 //                 -> draining (request drain: until rings, queues and window are empty, role after role; a residency limit
 //                    turns it into parking)
 //         -> finished: the scheduler dismissed the workers; the notifier publishes what is left in its queue, then all leave.
@@ -102,9 +102,11 @@ public:
         const feed_phase before = feed_;
         const bool stops = request == command::park || request == command::abort;
         if (stops && admission_.between_tasks()) return end(crew, feed_phase::stopped); // a helper looks for no requests
-        if (admission_.step(crew)) return round_result::busy; // one call for leader and helpers: the compiler would make its code twice
+        if (admission_.step(crew)) return round_result::busy; // one call for leader and helpers:
+                                                              // the compiler would make its code twice
         if (!leads) return round_result::finished;
-        if (request == command::drain && before == feed_phase::dry && admission_.decoded_empty(team)) return end(crew, feed_phase::dry);
+        if (request == command::drain && before == feed_phase::dry && admission_.decoded_empty(team))
+            return end(crew, feed_phase::dry);
         return round_result::idle;
     }
 

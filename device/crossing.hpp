@@ -1,25 +1,31 @@
 // Tasks that touch memory of several parts of an engine (config::parts): how their parts meet.
 //
-// A part is a control block with its own ring, window, workers and memory: two tasks of different parts have nothing to do with each other, and no role here
-// looks at another part's memory. A task that touches memory of several is known to all of them: in one, its home, it is a task like any other; in each of the
-// others a stand-in has its accesses to memory there, and no blocks. A stand-in waits for its predecessors as any task does. When it is ready its scheduler tells
-// the home, and it stays, in the way of whoever comes after it, until the home says that the task is complete.
+// A part is a control block with its own ring, window, workers and memory: two tasks of different parts have nothing to do with
+// each other, and no role here looks at another part's memory. A task that touches memory of several is known to all of them:
+// in one, its home, it is a task like any other; in each of the others a stand-in has its accesses to memory there, and no
+// blocks. A stand-in waits for its predecessors as any task does. When it is ready its scheduler tells the home, and it stays,
+// in the way of whoever comes after it, until the home says that the task is complete.
 //
-// HOME      the task waits in the linker for its own predecessors and, as if they were one more, for all of its stand-ins (dependency_table::meet, arrive).
-// CHANNEL   from each part to each other: a ring in device memory with room for all there ever is (sizes::channel_slots), so nobody looks for room. The messages carry
-//           their number, as mails do.
+// HOME      the task waits in the linker for its own predecessors and, as if they were one more, for all of its stand-ins
+//           (dependency_table::meet, arrive).
+// CHANNEL   from each part to each other: a ring in device memory with room for all there ever is (sizes::channel_slots), so
+//           nobody looks for room. The messages carry their number, as mails do.
 // MEETING   a number that the host gives each crossing task, of its home's meetings_max; used again when the task is retired.
-// ORDER     the host writes crossing tasks into the rings of all their parts in one order. So the oldest task that is not complete has all of its stand-ins at the head of
-//           their rings or in their windows, where nothing is in their way: it runs, whatever the windows' sizes.
-// COST      a stand-in ready: one store. A look at the channels each step of a scheduler while a task that crosses is linked there, one load a lane beside its poll of the workers. A hop from part to part: release and
-//           poll of the predecessor, linker, message, poll, linker, mail: two rounds of schedulers and one of a linker more than a hop within one.
-// FAILURE   a stand-in that would read poison is cancelled, as any task is, and the home is told so: the task is cancelled, too. When a task has failed or was cancelled its
-//           stand-ins are cancelled, and poison what it would have written there. Either has itself for a cause, unless there is one in its own part
-//           (poison::cancel_by_itself): the host knows which task a stand-in stands for.
-// OWNERS    ingest fills crossings · the linker alone: meetings, crossings_linked · the scheduler alone: meeting_slots, meetings_bad, crossings_ended, channel_sent, channel_seen. Of a channel the sending
-//           scheduler writes, the receiving one reads.
-// EDGES     R4A5_step_fence (release, the sender's) -> R19_message · A19_message -> R4A5_step_fence (acquire, the receiver's): what a stand-in's predecessors wrote is visible
-//           to the task, and what the task wrote to those behind its stand-ins
+// ORDER     the host writes crossing tasks into the rings of all their parts in one order. So the oldest task that is not
+//           complete has all of its stand-ins at the head of their rings or in their windows, where nothing is in their way: it
+//           runs, whatever the windows' sizes.
+// COST      a stand-in ready: one store. A look at the channels each step of a scheduler while a task that crosses is linked
+//           there, one load a lane beside its poll of the workers. A hop from part to part: release and poll of the predecessor,
+//           linker, message, poll, linker, mail: two rounds of schedulers and one of a linker more than a hop within one.
+// FAILURE   a stand-in that would read poison is cancelled, as any task is, and the home is told so: the task is cancelled,
+//           too. When a task has failed or was cancelled its stand-ins are cancelled, and poison what it would have written
+//           there. Either has itself for a cause, unless there is one in its own part (poison::cancel_by_itself): the host
+//           knows which task a stand-in stands for.
+// OWNERS    ingest fills crossings · the linker alone: meetings, crossings_linked · the scheduler alone: meeting_slots,
+//           meetings_bad, crossings_ended, channel_sent, channel_seen. Of a channel the sending scheduler writes, the receiving
+//           one reads.
+// EDGES     R4A5_step_fence (release, the sender's) -> R19_message · A19_message -> R4A5_step_fence (acquire, the receiver's):
+//           what a stand-in's predecessors wrote is visible to the task, and what the task wrote to those behind its stand-ins
 //           P7_crossings (linker -> scheduler: how many were ever linked), before R14_ready
 //           R20_arrived / A20_arrived (scheduler -> linker: a stand-in is ready), R20_taken / A20_room
 #pragma once
@@ -37,7 +43,10 @@ struct crossing_message {
     };
     u32 content; ///< window slot of the stand-in | meeting << 12 | kind << 21
 
-    SLIPSTREAM_BOTH static crossing_message make(kind_name kind, u32 slot, u32 meeting) { return {slot | meeting << 12 | kind << 21}; }
+    SLIPSTREAM_BOTH static crossing_message make(kind_name kind, u32 slot, u32 meeting)
+    {
+        return {slot | meeting << 12 | kind << 21};
+    }
     SLIPSTREAM_BOTH u32 slot() const { return content & 0xfff; }
     SLIPSTREAM_BOTH u32 meeting() const { return content >> 12 & (abi::meetings_max - 1); }
     SLIPSTREAM_BOTH u32 kind() const { return content >> 21; }
@@ -102,18 +111,21 @@ struct crossing_tables {
         return from < parts && from != part && crossing_message::is(looked, seen[from] + 1 + k % lanes_each());
     }
 
-    /// Takes the messages that a look brought, by the lanes of `there`: passes stand-ins that are ready on to the linker, and appends those that are answered to the tasks
-    /// batch[0..completed). Returns how many these are, and took_bit if it took any.
+    /// Takes the messages that a look brought, by the lanes of `there`: passes stand-ins that are ready on to the linker, and
+    /// appends those that are answered to the tasks batch[0..completed). Returns how many these are, and took_bit if it took any.
     template <class Looked>
     SLIPSTREAM_BOTH u32 take(team_type& team, u32 completed, Looked looked, u32 there) const
     {
         const u32 each = lanes_each();
-        const auto run_of = [&](u32 from) { return lowest_bit(~(there >> from * each & low_bits(each))); }; // as there is no gap before them
+        const auto run_of = [&](u32 from) { // as there is no gap before them
+            return lowest_bit(~(there >> from * each & low_bits(each)));
+        };
         there = team.mask32([&](u32 k) { return (there >> k & 1) != 0 && k % each < run_of(k / each); });
         const auto is_answer = [&](u32 k) { return crossing_message::decode(looked.at(0, k)).answers(); };
         u32 news = team.mask32([&](u32 k) { return (there >> k & 1) != 0 && !is_answer(k); });
         arrived_end arrivals(arrived);
-        if (const u32 room = arrivals.room(team, popcount(news)); room < popcount(news)) { // the linker is behind: the others stay where they are
+        if (const u32 room = arrivals.room(team, popcount(news));
+            room < popcount(news)) { // the linker is behind: the others stay where they are
             u32 beyond = news;
             SLIPSTREAM_ONE_COPY
             for (u32 i = 0; i < room; ++i) beyond &= beyond - 1;
@@ -159,14 +171,16 @@ struct crossing_tables {
         team.sync();
         if (team.leader()) {
             const abi::crossing_word to{crossings[slot]};
-            send(to.peer(), crossing_message::make(gone ? crossing_message::cancelled : crossing_message::ready, slot, to.meeting()));
+            send(to.peer(),
+                 crossing_message::make(gone ? crossing_message::cancelled : crossing_message::ready, slot, to.meeting()));
         }
         team.sync();
     }
 
     SLIPSTREAM_BOTH bool crosses(u32 slot) const { return P::get(heads[slot]).crosses(); }
 
-    /// The tasks batch[0..count) are complete, and what they wrote is acquired: answers the stand-ins of those that have any. `outcomes` tell how they ended, if `settled`.
+    /// The tasks batch[0..count) are complete, and what they wrote is acquired: answers the stand-ins of those that have any.
+    /// `outcomes` tell how they ended, if `settled`.
     SLIPSTREAM_BOTH void answer(team_type& team, u32 count, bool settled) const
     {
         SLIPSTREAM_ONE_COPY
@@ -206,7 +220,8 @@ struct crossing_tables {
     static constexpr u32 took_bit = 1u << 31;
 };
 
-/// What the scheduler calls where there are several parts. Out of line, where arguments lie in local memory, is what seldom happens.
+/// What the scheduler calls where there are several parts. Out of line, where arguments lie in local memory, is what seldom
+/// happens.
 template <class P>
 class crossing {
 public:
@@ -215,11 +230,13 @@ public:
 
     SLIPSTREAM_BOTH crossing(const engine_memory<P>& memory, const control_state<P>& state) : m_(memory), s_(state) {}
 
-    /// Is a task that crosses, or a stand-in, linked here and not known to have come to its end? All those that were handed over are counted: relaxed, since the queue of
-    /// ready tasks orders the linker's count. While there is none nobody sends a message that is of use yet: it stays in its channel.
+    /// Is a task that crosses, or a stand-in, linked here and not known to have come to its end? All those that were handed
+    /// over are counted: relaxed, since the queue of ready tasks orders the linker's count. While there is none nobody sends a
+    /// message that is of use yet: it stays in its channel.
     SLIPSTREAM_BOTH bool some(team_type& team) const
     {
-        return team.broadcast(team.leader() ? P::load(edge::P7_crossings, *s_.crossings_linked, order::relaxed, scope::block) : 0u) != *s_.crossings_ended;
+        return team.broadcast(team.leader() ? P::load(edge::P7_crossings, *s_.crossings_linked, order::relaxed, scope::block) : 0u)
+            != *s_.crossings_ended;
     }
     /// One load a lane, which flies beside the poll of the workers.
     SLIPSTREAM_BOTH void look(team_type& team, looked_type& looked) const
@@ -254,16 +271,27 @@ public:
 private:
     SLIPSTREAM_BOTH crossing_tables<P> tables() const
     {
-        return {m_.channels, m_.n.parts, m_.n.part, m_.n.channel_slots(), s_.arrived_queue(), s_.crossings, s_.meeting_slots, s_.meetings_bad,
-                s_.channel_sent, s_.channel_seen, s_.batch, s_.counters, s_.poison_cause_of, s_.poison_outcomes, s_.heads};
+        return {m_.channels, m_.n.parts, m_.n.part, m_.n.channel_slots(), s_.arrived_queue(),
+                s_.crossings, s_.meeting_slots, s_.meetings_bad, s_.channel_sent, s_.channel_seen,
+                s_.batch, s_.counters, s_.poison_cause_of, s_.poison_outcomes, s_.heads};
     }
-    SLIPSTREAM_BOTH_RARE static u32 take_out(const crossing_tables<P> t, team_type team, u32 completed, looked_type looked, u32 there)
+    SLIPSTREAM_BOTH_RARE static u32 take_out(const crossing_tables<P> t, team_type team, u32 completed,
+                                             looked_type looked, u32 there)
     {
         return t.take(team, completed, looked, there);
     }
-    SLIPSTREAM_BOTH_RARE static void tell_home_out(const crossing_tables<P> t, team_type team, u32 slot, bool gone) { t.tell_home(team, slot, gone); }
-    SLIPSTREAM_BOTH_RARE static void answer_out(const crossing_tables<P> t, team_type team, u32 count, bool settled) { t.answer(team, count, settled); }
-    SLIPSTREAM_BOTH_RARE static bool gives_up_out(const crossing_tables<P> t, team_type team, u32 slot) { return t.gives_up(team, slot); }
+    SLIPSTREAM_BOTH_RARE static void tell_home_out(const crossing_tables<P> t, team_type team, u32 slot, bool gone)
+    {
+        t.tell_home(team, slot, gone);
+    }
+    SLIPSTREAM_BOTH_RARE static void answer_out(const crossing_tables<P> t, team_type team, u32 count, bool settled)
+    {
+        t.answer(team, count, settled);
+    }
+    SLIPSTREAM_BOTH_RARE static bool gives_up_out(const crossing_tables<P> t, team_type team, u32 slot)
+    {
+        return t.gives_up(team, slot);
+    }
 
     const engine_memory<P>& m_;
     const control_state<P>& s_;

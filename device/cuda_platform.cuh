@@ -15,7 +15,8 @@ struct cuda_platform {
     template <class T> using word = abi::word<T>;
     template <class T> using cell = abi::cell<T>;
     using chunk_word = abi::chunk_word;
-    static constexpr u32 worker_groups = 5; ///< 160 workers: one for each SM of the largest chip; the kernel with more an SM says so
+    static constexpr u32 worker_groups = 5; ///< 160 workers: one for each SM of the largest chip;
+                                            ///< the kernel with more an SM says so
     static constexpr u32 mailbox_depth = mailbox_places;
     static constexpr u32 look_at_request = 16;
     static constexpr u32 look_at_rings = 16;
@@ -23,16 +24,34 @@ struct cuda_platform {
     static constexpr u32 wait_for_linker = 8;
     static constexpr u32 look_for_stop = 64;
 
-    // Words of block scope lie in fast memory, all others in device or host memory, and the instructions say so: a generic access wants an address of two registers and looks
-    // where it leads.
-    template <class T> __device__ static __forceinline__ u32 near_address(const word<T>& w) { return static_cast<u32>(__cvta_generic_to_shared(&w.raw)); }
-    template <class T> __device__ static __forceinline__ u64 far_address(const word<T>& w) { return __cvta_generic_to_global(&w.raw); }
+    // Words of block scope lie in fast memory, all others in device or host memory, and the instructions say so: a generic
+    // access wants an address of two registers and looks where it leads.
+    template <class T> __device__ static __forceinline__ u32 near_address(const word<T>& w)
+    {
+        return static_cast<u32>(__cvta_generic_to_shared(&w.raw));
+    }
+    template <class T> __device__ static __forceinline__ u64 far_address(const word<T>& w)
+    {
+        return __cvta_generic_to_global(&w.raw);
+    }
 
-#define SLIPSTREAM_LOAD(instruction, type, constraint)                                                                                  \
-    do {                                                                                                                                \
-        if (s == scope::block) asm volatile("ld." instruction ".cta.shared." type " %0, [%1];" : "=" constraint(value) : "r"(near_address(w)) : "memory");       \
-        else if (s == scope::device) asm volatile("ld." instruction ".gpu.global." type " %0, [%1];" : "=" constraint(value) : "l"(far_address(w)) : "memory"); \
-        else asm volatile("ld." instruction ".sys.global." type " %0, [%1];" : "=" constraint(value) : "l"(far_address(w)) : "memory");  \
+#define SLIPSTREAM_LOAD(instruction, type, constraint)                                                                 \
+    do {                                                                                                               \
+        if (s == scope::block)                                                                                         \
+            asm volatile("ld." instruction ".cta.shared." type " %0, [%1];"                                            \
+                         : "=" constraint(value)                                                                       \
+                         : "r"(near_address(w))                                                                        \
+                         : "memory");                                                                                  \
+        else if (s == scope::device)                                                                                   \
+            asm volatile("ld." instruction ".gpu.global." type " %0, [%1];"                                            \
+                         : "=" constraint(value)                                                                       \
+                         : "l"(far_address(w))                                                                         \
+                         : "memory");                                                                                  \
+        else                                                                                                           \
+            asm volatile("ld." instruction ".sys.global." type " %0, [%1];"                                            \
+                         : "=" constraint(value)                                                                       \
+                         : "l"(far_address(w))                                                                         \
+                         : "memory");                                                                                  \
     } while (false)
 
     template <class T> __device__ static __forceinline__ T load(edge, const word<T>& w, order o, scope s)
@@ -49,11 +68,17 @@ struct cuda_platform {
     }
 #undef SLIPSTREAM_LOAD
 
-#define SLIPSTREAM_STORE(instruction, type, constraint)                                                                                 \
-    do {                                                                                                                                \
-        if (s == scope::block) asm volatile("st." instruction ".cta.shared." type " [%0], %1;" ::"r"(near_address(w)), constraint(value) : "memory");       \
-        else if (s == scope::device) asm volatile("st." instruction ".gpu.global." type " [%0], %1;" ::"l"(far_address(w)), constraint(value) : "memory"); \
-        else asm volatile("st." instruction ".sys.global." type " [%0], %1;" ::"l"(far_address(w)), constraint(value) : "memory");       \
+#define SLIPSTREAM_STORE(instruction, type, constraint)                                                                \
+    do {                                                                                                               \
+        if (s == scope::block)                                                                                         \
+            asm volatile("st." instruction ".cta.shared." type " [%0], %1;" ::"r"(near_address(w)), constraint(value)  \
+                         : "memory");                                                                                  \
+        else if (s == scope::device)                                                                                   \
+            asm volatile("st." instruction ".gpu.global." type " [%0], %1;" ::"l"(far_address(w)), constraint(value)   \
+                         : "memory");                                                                                  \
+        else                                                                                                           \
+            asm volatile("st." instruction ".sys.global." type " [%0], %1;" ::"l"(far_address(w)), constraint(value)   \
+                         : "memory");                                                                                  \
     } while (false)
 
     template <class T> __device__ static __forceinline__ void store(edge, word<T>& w, T value, order o, scope s)
@@ -261,14 +286,18 @@ struct cuda_platform {
         __device__ __forceinline__ T& at(u32 n, u32) { return values[n]; }
     };
 
-    /// Warps 4 to 7 of the control block, with named barriers of their own. Warp 6 leads: warp 4 shares its SM sub-partition with the
-    /// scheduler and warp 7 with the linker, on whom latency depends.
+    /// Warps 4 to 7 of the control block, with named barriers of their own. Warp 6 leads: warp 4 shares its SM sub-partition
+    /// with the scheduler and warp 7 with the linker, on whom latency depends.
     struct crew {
         __device__ static constexpr u32 teams() { return 4; }
         __device__ static __forceinline__ u32 index() { return (threadIdx.x / 32 + 2) % 4; }
-        // barrier.sync, not bar.sync: that one is barrier.sync.aligned, which synccheck reports where leader and helpers do not meet in one and the same instruction.
+        // barrier.sync, not bar.sync: that one is barrier.sync.aligned, which synccheck reports where leader and helpers do
+        // not meet in one and the same instruction.
         __device__ static __forceinline__ void sync() { asm volatile("barrier.sync 1, %0;" ::"n"(32 * teams()) : "memory"); }
-        __device__ static __forceinline__ void sync_helpers() { asm volatile("barrier.sync 2, %0;" ::"n"(32 * (teams() - 1)) : "memory"); }
+        __device__ static __forceinline__ void sync_helpers()
+        {
+            asm volatile("barrier.sync 2, %0;" ::"n"(32 * (teams() - 1)) : "memory");
+        }
         __device__ __forceinline__ cuda_platform::team& team() { return lanes_; }
 
     private:

@@ -3,16 +3,20 @@
 // A task is linked with the row of predecessors that admission found; those that are complete by now are dropped. Each
 // predecessor keeps a row of successors, each successor a count of predecessors: a completion clears one row and counts down.
 //
-// EDGES   that another one implies are not entered, where it is cheap to see (successors in fast memory, nine predecessors at most): with whom the predecessor that was linked last waits for, as its list of predecessors
-//         tells. (A task that is complete has seen all that it waited for complete, on its worker, too.) Failures do not go by edges, but by what tasks read.
+// EDGES   that another one implies are not entered, where it is cheap to see (successors in fast memory, nine
+//         predecessors at most): with whom the predecessor that was linked last waits for, as its list of predecessors
+//         tells. (A task that is complete has seen all that it waited for complete, on its worker, too.) Failures do not
+//         go by edges, but by what tasks read.
 // STAGING A task is handed to the scheduler when it waits for nobody, or staged: when all it waits for was handed over before it
 //   (waits_max tasks at most). Its workers then wait for the finished counts of those. The scheduler mails in the order in which
 //   tasks are handed over, so whatever a mail waits for was mailed before it.
 //   A task of more blocks than workers draws tickets and cannot be waited for in this way, nor can one in a tainted slot.
-// OWNERS  the linker role alone, but for `brief`, `joins`, `joins_both` and what they wait for (control_state::awaited_by), which the scheduler reads of tasks that were handed over.
-// COST    every operation takes up to 32 tasks, a lane each, and costs much the same for one as for 32. Link: a word of the row for each
-//         32 slots, and for each predecessor one bit set and an entry of its list. Complete: a count down for each successor: those of a list by four lanes a
-//         task, eight tasks at a time, without a look at a row; of a task with more than a list holds by all lanes, a word of its row at a time.
+// OWNERS  the linker role alone, but for `brief`, `joins`, `joins_both` and what they wait for (control_state::awaited_by), which
+//         the scheduler reads of tasks that were handed over.
+// COST    every operation takes up to 32 tasks, a lane each, and costs much the same for one as for 32. Link: a word of the row
+//         for each 32 slots, and for each predecessor one bit set and an entry of its list. Complete: a count down for each
+//         successor: those of a list by four lanes a task, eight tasks at a time, without a look at a row; of a task with more
+//         than a list holds by all lanes, a word of its row at a time.
 //         Staging: a look for each predecessor. Fast memory, up to a window of successors_near_max.
 #pragma once
 #include "device/layout.hpp"
@@ -30,8 +34,8 @@ public:
     {
     }
 
-    /// Of tasks handed to the scheduler and not complete, without those that draw tickets: their blocks, how many they are, and how many of them do not
-    /// promise to be brief.
+    /// Of tasks handed to the scheduler and not complete, without those that draw tickets: their blocks, how many they are, and
+    /// how many of them do not promise to be brief.
     SLIPSTREAM_BOTH u32 blocks_handed() const { return handed_blocks_; }
     SLIPSTREAM_BOTH u32 tasks_handed() const { return handed_tasks_; }
     SLIPSTREAM_BOTH u32 lasting_handed() const { return handed_lasting_; }
@@ -68,8 +72,8 @@ public:
             waits.at(0, k) = 0;
             return k < count && has_row(k);
         });
-        // One after another, by all lanes together, where the rows of successors lie in device memory: they are changed without atomics, which would pass by the
-        // L1 that plain loads read.
+        // One after another, by all lanes together, where the rows of successors lie in device memory: they are changed without
+        // atomics, which would pass by the L1 that plain loads read.
         if (!m_.n.successors_near()) {
             SLIPSTREAM_ONE_COPY
             for (; rows != 0; rows &= rows - 1) {
@@ -93,8 +97,8 @@ public:
         return free;
     }
 
-    /// Link numbers have 16 bits, and a task may be here while any number of others are linked. At each 2^numbers_bits of them, whoever is here is old: from then on nothing
-    /// is concluded from when it was linked.
+    /// Link numbers have 16 bits, and a task may be here while any number of others are linked. At each 2^numbers_bits of them,
+    /// whoever is here is old: from then on nothing is concluded from when it was linked.
     SLIPSTREAM_BOTH void grow_old(team_type& team)
     {
         SLIPSTREAM_ONE_COPY
@@ -112,7 +116,8 @@ public:
         return head(slot).crosses() && met_task(met) == slot + 1;
     }
 
-    /// One more stand-in is ready, of the task with that meeting. True when the task waits for nobody any more: then it was handed over.
+    /// One more stand-in is ready, of the task with that meeting. True when the task waits for nobody any more: then it
+    /// was handed over.
     SLIPSTREAM_BOTH bool arrive(team_type& team, u32 meeting, ready_entry& entry)
     {
         const u32 met = s_.meetings[meeting] + 1;
@@ -141,11 +146,12 @@ public:
     SLIPSTREAM_BOTH bool waits(u32 slot, u32 link_number) const
     {
         const u32 entry = s_.pending[slot];
-        return (entry >> 16 == (link_number & 0xffff)) & ((entry & pending_mask) != 0) & !is(s_.staged, slot); // no branches: both loads fly together
+        // no branches: both loads fly together
+        return (entry >> 16 == (link_number & 0xffff)) & ((entry & pending_mask) != 0) & !is(s_.staged, slot);
     }
 
-    /// By a lane: may a task that waits be staged, if those that `soon(slot)` tells of are handed over before it? Then a bit for each place
-    /// of its list that holds one it waits for; else 0. No branches for the first places: their loads fly together.
+    /// By a lane: may a task that waits be staged, if those that `soon(slot)` tells of are handed over before it? Then a bit for
+    /// each place of its list that holds one it waits for; else 0. No branches for the first places: their loads fly together.
     template <class Soon>
     SLIPSTREAM_BOTH u32 may_stage(u32 slot, Soon soon) const
     {
@@ -158,7 +164,8 @@ public:
             places |= static_cast<u32>(there) << i;
         };
         SLIPSTREAM_UNROLL
-        for (u32 i = 0; i < waits_near_max; ++i) look(i, list.slots[i], i < list.number); // an empty place's slot is looked at, not used
+        for (u32 i = 0; i < waits_near_max; ++i)
+            look(i, list.slots[i], i < list.number); // an empty place's slot is looked at, not used
         SLIPSTREAM_ONE_COPY
         for (u32 i = waits_near_max; i < list.number && good; ++i) look(i, s_.predecessor(slot, i), true);
         return good ? places : 0;
@@ -175,19 +182,23 @@ public:
             u32 mine[words];
             team.masks32(
                 mine,
-                [&](u32 n, u32 k) { return g + n < m_.n.groups() ? s_.successor_word((32 * (g + n) + k) * m_.n.groups() + slot / 32) : 0; },
+                [&](u32 n, u32 k) {
+                    return g + n < m_.n.groups() ? s_.successor_word((32 * (g + n) + k) * m_.n.groups() + slot / 32) : 0;
+                },
                 [&](u32, u32, u32 word) { return (word >> slot % 32 & 1) != 0; });
             if (!team.leader()) continue;
             SLIPSTREAM_UNROLL
             for (u32 n = 0; n < words; ++n)
-                for (; mine[n] != 0; mine[n] &= mine[n] - 1) s_.set_predecessor(slot, count++, 32 * (g + n) + lowest_bit(mine[n])); // waits_max at most
+                for (; mine[n] != 0; mine[n] &= mine[n] - 1) // waits_max at most
+                    s_.set_predecessor(slot, count++, 32 * (g + n) + lowest_bit(mine[n]));
         }
         if (team.leader()) s_.waits_for[slot].number = static_cast<u16>(count);
         team.sync();
     }
 
-    /// Hands over tasks that wait, slot_of(k) for each bit of `tasks`, each of which may_stage behind those before it, with places_of(k):
-    /// staged(k, number of tasks that it waits for) is called by lanes. Of these the one that was linked last is number 0 (control_state::awaited_by).
+    /// Hands over tasks that wait, slot_of(k) for each bit of `tasks`, each of which may_stage behind those before it, with
+    /// places_of(k): staged(k, number of tasks that it waits for) is called by lanes. Of these the one that was linked last is
+    /// number 0 (control_state::awaited_by).
     template <class SlotOf, class PlacesOf, class Staged>
     SLIPSTREAM_BOTH void stage(team_type& team, u32 tasks, SlotOf slot_of, PlacesOf places_of, Staged staged)
     {
@@ -222,10 +233,10 @@ public:
         team.sync();
     }
 
-    /// Takes in that tasks are complete, slot_of(k) for each bit of `tasks`, and wakes those that wait for them. Who waits for nobody now is
-    /// handed over: ready(entry, place) is called by lanes, shown(count) by all lanes when `count` places are filled. `mailed`: those whose
-    /// blocks have counted, or will. Forgets, and returns, those that wait for nobody: a staged task stays until all that it waits for
-    /// are known to be complete, or their counts down would fall on whoever has its slot next.
+    /// Takes in that tasks are complete, slot_of(k) for each bit of `tasks`, and wakes those that wait for them. Who waits for
+    /// nobody now is handed over: ready(entry, place) is called by lanes, shown(count) by all lanes when `count` places are
+    /// filled. `mailed`: those whose blocks have counted, or will. Forgets, and returns, those that wait for nobody: a staged task
+    /// stays until all that it waits for are known to be complete, or their counts down would fall on whoever has its slot next.
     template <class SlotOf, class Ready, class Shown>
     SLIPSTREAM_BOTH u32 complete(team_type& team, u32 tasks, u32 mailed, SlotOf slot_of, Ready ready, Shown shown)
     {
@@ -293,7 +304,8 @@ public:
         for (u32 slot = team.rank(); slot < m_.n.window; slot += team.size()) {
             if (!is(s_.tainted, slot)) continue;
             auto& record = m_.records[slot];
-            if (finished_count{P::load(edge::A12_finished, record.finished, order::relaxed, scope::device)}.blocks() != s_.targets[slot]) {
+            if (finished_count{P::load(edge::A12_finished, record.finished, order::relaxed, scope::device)}.blocks()
+                != s_.targets[slot]) {
                 late = true;
                 continue;
             }
@@ -310,8 +322,8 @@ private:
         return (s_.successor_word(predecessor * m_.n.groups() + slot / 32) >> slot % 32 & 1) != 0;
     }
 
-    /// By a lane, of a task that waits for those at the first `places` of its list alone: writes them down for its workers, the one that was linked last first.
-    /// No loop: all loads fly together. Returns how many they are.
+    /// By a lane, of a task that waits for those at the first `places` of its list alone: writes them down for its workers, the
+    /// one that was linked last first. No loop: all loads fly together. Returns how many they are.
     SLIPSTREAM_BOTH u32 note_awaited(team_type& team, u32 slot, u32 places)
     {
         const predecessor_list list = s_.waits_for[slot];
@@ -379,15 +391,16 @@ private:
     SLIPSTREAM_BOTH u32 number_of(u32 slot) const { return s_.pending[slot] >> 16; }
     SLIPSTREAM_BOTH static bool is_later(u32 number, u32 than) { return static_cast<std::int16_t>(number - than) > 0; }
 
-    /// Of the predecessors in word g of a row, those that are not complete. A row may name a complete task whose slot comes again, behind
-    /// this one, among those that arrive: comes_after().
+    /// Of the predecessors in word g of a row, those that are not complete. A row may name a complete task whose slot comes again,
+    /// behind this one, among those that arrive: comes_after().
     SLIPSTREAM_BOTH u32 still_there(u32 named, u32 g) const { return named & (s_.in_flight[g] | s_.arriving[g]); }
     SLIPSTREAM_BOTH bool comes_after(u32 slot, u32 number) const
     {
         return is(s_.arriving, slot) && is_later(number_of(slot), number);
     }
 
-    /// By a lane: of 32 words of a row, from word `first` on, those for which value_of(word) is not 0, a bit each; four loads fly together.
+    /// By a lane: of 32 words of a row, from word `first` on, those for which value_of(word) is not 0, a bit each; four
+    /// loads fly together.
     template <class ValueOf>
     SLIPSTREAM_BOTH u32 words_where(u32 first, ValueOf value_of) const
     {
@@ -401,8 +414,8 @@ private:
         return out;
     }
 
-    /// By a lane: calls with(p, its link number) for each predecessor of a task of those that arrive. One loop for the predecessors of all words: lanes have theirs in different
-    /// ones.
+    /// By a lane: calls with(p, its link number) for each predecessor of a task of those that arrive. One loop for the
+    /// predecessors of all words: lanes have theirs in different ones.
     template <class Row, class With>
     SLIPSTREAM_BOTH void each_predecessor(u32 slot, const Row* row, With with) const
     {
@@ -437,10 +450,12 @@ private:
         return bits;
     }
 
-    /// Each task of `rows` is entered with its predecessors, a lane a task; waits.at(0, k) becomes their number. Not with those whom the one that was linked last
-    /// waits for by itself, as its list tells: it is complete after them, and what they wrote is seen by whoever sees that it is.
+    /// Each task of `rows` is entered with its predecessors, a lane a task; waits.at(0, k) becomes their number. Not with those
+    /// whom the one that was linked last waits for by itself, as its list tells: it is complete after them, and what they wrote is
+    /// seen by whoever sees that it is.
     template <class SlotOf, class RowOf>
-    SLIPSTREAM_BOTH void enter_apart(team_type& team, u32 rows, SlotOf slot_of, RowOf row_of, typename P::template lane_array<u32, 1>& waits) const
+    SLIPSTREAM_BOTH void enter_apart(team_type& team, u32 rows, SlotOf slot_of, RowOf row_of,
+                                     typename P::template lane_array<u32, 1>& waits) const
     {
         typename P::template lane_array<u32, 1> latest;
         team.each32([&](u32 k) {
@@ -462,7 +477,8 @@ private:
             latest.at(0, k) = last;
             predecessor_list list{static_cast<u16>(count), {}};
             SLIPSTREAM_UNROLL
-            for (u32 i = 0; i < waits_near_max; ++i) list.slots[i] = s_.arriving_after[k * waits_max + i]; // beyond `count` anything
+            for (u32 i = 0; i < waits_near_max; ++i)
+                list.slots[i] = s_.arriving_after[k * waits_max + i]; // beyond `count` anything
             s_.waits_for[slot] = list; // whole, for those of the batch that wait for this one
         });
         const bool some_many = team.mask32([&](u32 k) { return (rows >> k & 1) != 0 && waits.at(0, k) > waits_near_max; }) != 0;
@@ -481,7 +497,8 @@ private:
                 return;
             }
             const u32 last_number = number_of(latest.at(0, k));
-            // A slot in that list may have come again since: for a task that was linked later. One that has no room for all may hold none of them.
+            // A slot in that list may have come again since: for a task that was linked later. One that has no room for all
+            // may hold none of them.
             predecessor_list implied = of_latest.at(0, k);
             if (!implied.complete() || (some_old_ && is(s_.old, latest.at(0, k)))) implied.number = 0;
             const auto is_implied = [&](u32 p) {
@@ -495,8 +512,9 @@ private:
         });
     }
 
-    /// By a lane: enters a task with those of its `all` predecessors, in arriving_after, that are not implied. Returns how many. Step after step for all of them, so that
-    /// their loads and atomics fly together; no more than waits_near_max unless `some_many`.
+    /// By a lane: enters a task with those of its `all` predecessors, in arriving_after, that are not implied. Returns
+    /// how many. Step after step for all of them, so that their loads and atomics fly together; no more than
+    /// waits_near_max unless `some_many`.
     template <class IsImplied>
     SLIPSTREAM_BOTH u32 enter(team_type& team, u32 k, u32 slot, u32 all, bool some_many, IsImplied is_implied) const
     {
@@ -511,7 +529,8 @@ private:
             if (i < most) enters |= static_cast<u32>((i < all) & !is_implied(p[i])) << i;
         SLIPSTREAM_UNROLL
         for (u32 i = 0; i < waits_max; ++i)
-            if (i < most && (enters >> i & 1)) place[i] = linked_load{team.add(s_.loads[p[i]].word, linked_load::successor)}.successors();
+            if (i < most && (enters >> i & 1))
+                place[i] = linked_load{team.add(s_.loads[p[i]].word, linked_load::successor)}.successors();
         SLIPSTREAM_UNROLL
         for (u32 i = 0; i < waits_max; ++i)
             if (i < most && (enters >> i & 1)) {
@@ -636,7 +655,8 @@ private:
         team.sync();
     }
 
-    /// Counts down for the successors of completed tasks. A lane each that are listed, four lanes a task, eight tasks at a time; else by the row.
+    /// Counts down for the successors of completed tasks. A lane each that are listed, four lanes a task, eight tasks at a
+    /// time; else by the row.
     template <class SlotOf, class Ready, class Shown>
     SLIPSTREAM_BOTH void wake(team_type& team, u32 tasks, SlotOf slot_of, Ready ready, Shown shown, u32& blocks, u32& count)
     {
@@ -709,7 +729,8 @@ private:
                     }) & ~staged;
                     if (freed == 0) continue;
                     team.each32([&](u32 k) {
-                        if (freed >> k & 1) ready(ready_entry::make(32 * g + k, left.at(0, k) >> 16), popcount(freed & ((1u << k) - 1)));
+                        if (freed >> k & 1)
+                            ready(ready_entry::make(32 * g + k, left.at(0, k) >> 16), popcount(freed & ((1u << k) - 1)));
                     });
                     shown(popcount(freed));
                     team.each32([&](u32 k) { // the scheduler is at work with them by now

@@ -26,7 +26,8 @@
     X(A10_admitted,       "linker takes an admitted task"   )                                                           \
     X(R10_linked,         "linker -> admission: the queue entry and its row may be reused"   )                          \
     X(A10_linked,         "admission looks for room in the admitted queue")                                             \
-    X(R13_report,         "scheduler -> linker: what became of a task (a completed one's writes are acquired later, by the fence of the step)") \
+    X(R13_report,         "scheduler -> linker: what became of a task "                                                 \
+                          "(a completed one's writes are acquired later, by the fence of the step)")                    \
     X(A13_report,         "linker takes a report")                                                                      \
     X(R13_taken,          "linker -> scheduler: the successors of all tasks reported so far were looked at")            \
     X(A13_taken,          "scheduler looks whether they were")                                                          \
@@ -44,7 +45,8 @@
     X(R4_mail,            "scheduler stores the mail chunk")                                                            \
     X(A4_mail,            "worker polls its mailbox")                                                                   \
     X(A4_mail_fence,      "worker acquires after the poll that succeeded")                                              \
-    X(R5R12_fence,        "worker, once an answer: what its bodies wrote precedes its completion word and the slots' finished counts") \
+    X(R5R12_fence,        "worker, once an answer: what its bodies wrote precedes its completion word "                 \
+                          "and the slots' finished counts")                                                             \
     X(R5R12_failure_fence, "worker, when a block failed: the finished count precedes the completion word")               \
     X(R5_done,            "worker -> scheduler: completion word")                                                       \
     X(A5_done,            "scheduler polls the completion words")                                                       \
@@ -71,7 +73,8 @@
     X(R17_stream_released, "service -> a CUDA stream that waits for a task: the task's writes precede the stream's next work") \
     X(R18_failures_read,  "host -> notifier: failure records were read, they may be overwritten")                       \
     X(A18_failures_read,  "notifier looks for room for a failure record")                                               \
-    X(R19_message,        "scheduler -> another part's scheduler: a stand-in is ready, or its task complete; the step's fence stands before it")  \
+    X(R19_message,        "scheduler -> another part's scheduler: a stand-in is ready, or its task complete; "          \
+                          "the step's fence stands before it")                                                          \
     X(A19_message,        "it polls the channels; the step's fence comes after")                                         \
     X(R20_arrived,        "scheduler -> linker: a stand-in of a task is ready")                                          \
     X(A20_arrived,        "linker takes it")                                                                             \
@@ -81,9 +84,11 @@
     X(P1_stop,            "park or abort flag for ticket loops: only a hint to stop early")                             \
     X(P2_heartbeat,       "counter for the watchdog: nothing is read through it")                                       \
     X(P3_recorder,        "flight recorder: one 16-byte record, self-contained")                                        \
-    X(P4_status,          "failure code of a body, and the mark beside a finished count: ordered by R5R12_fence of the same worker") \
+    X(P4_status,          "failure code of a body, and the mark beside a finished count: "                              \
+                          "ordered by R5R12_fence of the same worker")                                                  \
     X(P5_self,            "a word read back by its only writer")                                                        \
-    X(P6_finished_reset,  "linker sets a finished count back that nobody waits for: ordered for its next readers by R4A5_step_fence") \
+    X(P6_finished_reset,  "linker sets a finished count back that nobody waits for: "                                   \
+                          "ordered for its next readers by R4A5_step_fence")                                            \
     X(P7_crossings,       "linker counts tasks that cross, and stand-ins: ordered by R14_ready for whom the scheduler is to mail")
 
 namespace slipstream::device {

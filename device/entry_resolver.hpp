@@ -1,10 +1,11 @@
-// What a message declares of a task's accesses, made whole: the typed members of the task struct get their pointers and sizes back, and handles
-// become the memory they name.
+// What a message declares of a task's accesses, made whole: the typed members of the task struct get their pointers and sizes
+// back, and handles become the memory they name.
 //
-// Ingest leaves the entries of most tasks unresolved in the pool (pool_tag::unresolved): a raw range as it will be, a handle as its word. Admission resolves
-// them when it takes the task in, a lane an access: three warps, where ingest has one.
+// Ingest leaves the entries of most tasks unresolved in the pool (pool_tag::unresolved): a raw range as it will be, a handle as
+// its word. Admission resolves them when it takes the task in, a lane an access: three warps, where ingest has one.
 //
-// COST    of an access: one look at the device's copy of the handle table, an L2 round trip for all lanes together, and four words stored to the record.
+// COST    of an access: one look at the device's copy of the handle table, an L2 round trip for all lanes together, and four
+//         words stored to the record.
 // OWNERS  ingest, or admission of a task that it has taken in: records, pool entries and tags of that task.
 #pragma once
 #include "device/layout.hpp"
@@ -19,14 +20,19 @@ struct raw_access {
     u32 pitch = 0; ///< 0: a range
     u32 handle_plus_one = 0;
 
-    SLIPSTREAM_BOTH static raw_access of(const known_handle& h) { return {h.head & abi::access_entry::address_mask, h.bytes(), h.rows, h.pitch, h.index() + 1}; }
+    SLIPSTREAM_BOTH static raw_access of(const known_handle& h)
+    {
+        return {h.head & abi::access_entry::address_mask, h.bytes(), h.rows, h.pitch, h.index() + 1};
+    }
     SLIPSTREAM_BOTH abi::access_entry entry(abi::access_mode mode) const
     {
-        return pitch != 0 ? abi::access_entry::rect(mode, address, bytes, rows, pitch) : abi::access_entry::range(mode, address, bytes);
+        return pitch != 0 ? abi::access_entry::rect(mode, address, bytes, rows, pitch)
+                          : abi::access_entry::range(mode, address, bytes);
     }
 };
 
-/// An entry of the pool that is not resolved: a handle's word, or a raw range. Of an empty range the address is kept, for the task struct.
+/// An entry of the pool that is not resolved: a handle's word, or a raw range. Of an empty range the address is kept, for the
+/// task struct.
 struct unresolved_entry {
     static constexpr u64 handle_mark = u64{7} << 60; ///< no kind of entry
 
@@ -38,7 +44,10 @@ struct unresolved_entry {
     }
     SLIPSTREAM_BOTH static bool is_handle(const table_entry& e) { return (e.head & handle_mark) == handle_mark; }
     /// Of a handle.
-    SLIPSTREAM_BOTH static bool writes(const table_entry& e) { return (static_cast<u32>(abi::mode_of(static_cast<u32>(e.head))) & 2) != 0; }
+    SLIPSTREAM_BOTH static bool writes(const table_entry& e)
+    {
+        return (static_cast<u32>(abi::mode_of(static_cast<u32>(e.head))) & 2) != 0;
+    }
     SLIPSTREAM_BOTH static u32 handle_of(const table_entry& e) { return static_cast<u32>(e.head) & abi::handle_index_mask; }
 };
 
@@ -58,8 +67,10 @@ public:
         return unresolved_entry::is_handle(e) ? of_handle(unresolved_entry::handle_of(e)) : known_handle{};
     }
 
-    /// By a lane: `entry`, which ingest has left as entry i of a pool block, access number `member` of the task in `slot`, of the given type. `h`: see named_by().
-    SLIPSTREAM_BOTH table_entry resolve(table_entry entry, const known_handle& h, u32 slot, u32 type, u32 block, u32 i, u32 member) const
+    /// By a lane: `entry`, which ingest has left as entry i of a pool block, access number `member` of the task in `slot`, of
+    /// the given type. `h`: see named_by().
+    SLIPSTREAM_BOTH table_entry resolve(table_entry entry, const known_handle& h, u32 slot, u32 type,
+                                        u32 block, u32 i, u32 member) const
     {
         raw_access a{entry.begin(), entry.end() - entry.begin()};
         if (unresolved_entry::is_handle(entry)) {

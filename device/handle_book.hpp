@@ -1,16 +1,21 @@
-// The handle book: for each registered handle the last task that writes it and the tasks that have read it since. Handles are pairwise the same memory or
-// disjoint, so that a task that names handles alone finds there whom it waits for, without a search; and what it replaces there is superseded, without one.
+// The handle book: for each registered handle the last task that writes it and the tasks that have read it since. Handles are
+// pairwise the same memory or disjoint, so that a task that names handles alone finds there whom it waits for, without a
+// search; and what it replaces there is superseded, without one.
 // (The rule of data handles in StarPU: Augonnet et al., 2011.)
 //
-// LAYOUT  a page a handle, in device memory: a stamp of the writer, and of readers_max readers. A stamp is a window slot + 1 | the slot's epoch << 16, and stands while
-//         the slot's epoch is that one: it goes on when the task leaves the book, so that nobody has to take a stamp out. A reader that finds no room lies in the
-//         access table, as do the accesses of all batches that the book cannot tell of; while there are any, those who use the book look there, too.
-// STATES  open: batches whose accesses are all by handle, and which hold whole tasks, are taken in by the book (booked). Any other closes it: the accesses of booked
-//         tasks become live, so that raw ranges find them, and it stays closed for so many tasks by handle (closed_tasks).
-//         Where some slot's epoch comes to its last the book is worn: it takes nothing in until it has been closed, wiped, and all epochs begin anew.
-// COST    of an access: its page, an L2 round trip together with what the handle names; no other access is looked at. Of a finished task: its epoch.
-// OWNERS  admission's crew, who carries out an order (access_batch.hpp): pages by one lane of a batch that uses the handle; epochs, booked and spilled
-//         by the lane of the task.
+// LAYOUT  a page a handle, in device memory: a stamp of the writer, and of readers_max readers. A stamp is a window slot + 1 |
+//         the slot's epoch << 16, and stands while the slot's epoch is that one: it goes on when the task leaves the book, so
+//         that nobody has to take a stamp out. A reader that finds no room lies in the access table, as do the accesses of all
+//         batches that the book cannot tell of; while there are any, those who use the book look there, too.
+// STATES  open: batches whose accesses are all by handle, and which hold whole tasks, are taken in by the book (booked). Any
+//         other closes it: the accesses of booked tasks become live, so that raw ranges find them, and it stays closed for so
+//         many tasks by handle (closed_tasks).
+//         Where some slot's epoch comes to its last the book is worn: it takes nothing in until it has been closed, wiped,
+//         and all epochs begin anew.
+// COST    of an access: its page, an L2 round trip together with what the handle names; no other access is looked at. Of a
+//         finished task: its epoch.
+// OWNERS  admission's crew, who carries out an order (access_batch.hpp): pages by one lane of a batch that uses the handle;
+//         epochs, booked and spilled by the lane of the task.
 #pragma once
 #include "device/layout.hpp"
 
@@ -65,7 +70,8 @@ public:
     SLIPSTREAM_BOTH bool is_booked(u32 slot) const { return (s_.booked[slot / 32] >> slot % 32 & 1) != 0; }
     SLIPSTREAM_BOTH bool is_spilled(u32 slot) const { return (s_.spilled[slot / 32] >> slot % 32 & 1) != 0; }
 
-    /// By a lane: the slot's task, which is in the book, has finished, or is found in the table from now on. Its stamps stand no more.
+    /// By a lane: the slot's task, which is in the book, has finished, or is found in the table from now on. Its stamps stand
+    /// no more.
     SLIPSTREAM_BOTH void take_out(team_type& team, u32 slot) const
     {
         team.clear_bits(s_.booked[slot / 32], 1u << slot % 32);

@@ -107,8 +107,8 @@ struct host_platform {
         return out;
     }
 
-    /// For who has seen that nothing is delayed: a look at the hook before each chunk, and the registers that a call might need saved, cost a submission more
-    /// than its stores.
+    /// For who has seen that nothing is delayed: a look at the hook before each chunk, and the registers that a call might
+    /// need saved, cost a submission more than its stores.
     struct undelayed {
         static void store(edge, chunk_word& c, const abi::chunk& value, order o, scope)
         {

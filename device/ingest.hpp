@@ -1,23 +1,27 @@
 // The ingest role: takes messages from the pinned rings and decodes them straight into window slots.
 //
 // Chunks are polled and fetched by team-wide loads: one PCIe round trip, no head index, no doorbell. While nothing comes, the next
-// two slots of every ring are looked at. The ring that brings something is read ahead: a look whenever the slots of the one before are used up, each twice as
-// long as the last one up to 128 slots while they come back full. What a look brought is kept until it is taken, so that a full window fetches nothing twice.
-// A look is waited for: sent off beforehand, it was at ptxas's mercy (device/measured.md), and of 128 slots a bus round trip costs each 10 ns.
+// two slots of every ring are looked at. The ring that brings something is read ahead: a look whenever the slots of the one before
+// are used up, each twice as long as the last one up to 128 slots while they come back full. What a look brought is kept until it
+// is taken, so that a full window fetches nothing twice. A look is waited for: sent off beforehand, it was at ptxas's mercy
+// (device/measured.md), and of 128 slots a bus round trip costs each 10 ns.
 //
 // Plain messages (every entry in one chunk, no longer than message_plain_slots: most are) get their places together, and a lane
-// each where they take a ring slot each, or up to four and there are many; longer ones get a lane a chunk. Any other is decoded as it arrives, what is at hand
-// at a time, its entries a lane a chunk, so a message longer than its ring streams through it. The decoded task is never copied again: accesses go into the pool, the rebuilt
-// task struct into the slot's record.
+// each where they take a ring slot each, or up to four and there are many; longer ones get a lane a chunk. Any other is decoded as
+// it arrives, what is at hand at a time, its entries a lane a chunk, so a message longer than its ring streams through it. The
+// decoded task is never copied again: accesses go into the pool, the rebuilt task struct into the slot's record.
 //
-// Accesses stay as they came, for admission to resolve, an access a lane of its helpers (entry_resolver.hpp): those of tasks that it sees are not looked at here.
+// Accesses stay as they came, for admission to resolve, an access a lane of its helpers (entry_resolver.hpp): those of tasks that
+// it sees are not looked at here.
 //
-// COST    in cycles of a batch of 31 one-slot messages with four handles (H200, a build with clock reads in these places): places for all of them 1200,
-//         describing them 650, scalars and accesses as they came 3600 (9300 when it resolved the handles itself), whatever slots came back 1700.
-//         Each look, of 128 slots at most, the round trip and the fence (250). No loop over messages where all take one ring slot. On the bus: a slot once, and what looks find empty: 128 B a ring while idle; of the busy ring no more
+// COST    in cycles of a batch of 31 one-slot messages with four handles (H200, a build with clock reads in these places): places
+//         for all of them 1200, describing them 650, scalars and accesses as they came 3600 (9300 when it resolved the handles
+//         itself), whatever slots came back 1700.
+//         Each look, of 128 slots at most, the round trip and the fence (250). No loop over messages where all take one
+//         ring slot. On the bus: a slot once, and what looks find empty: 128 B a ring while idle; of the busy ring no more
 //         than twice what came last.
-// KEPT    s.kept is staged_slots + sizes::ahead_slots ring slots long. A look is staged behind the first staged_slots; what was left
-//         of the looks before, fewer slots than a message may have, moves right before it: a message lies in one piece.
+// KEPT    s.kept is staged_slots + sizes::ahead_slots ring slots long. A look is staged behind the first staged_slots; what was
+//         left of the looks before, fewer slots than a message may have, moves right before it: a message lies in one piece.
 // OWNERS  this role alone: progress, incoming, kept, halves, parts, the stacks of free window slots and pool blocks. It writes
 //         records, task heads and pool blocks while their slot is filling: nobody else looks at them then.
 // STATES  of a ring (ring_progress.stage)
@@ -29,7 +33,8 @@
 // Only the ring whose gate is shut waits. A waiting ring holds one slot and at most entries_max pool blocks: the window has
 // more slots than rings and the pool more blocks than all rings together can hold while waiting (checked by the host).
 //
-// EDGES  A0 (ring chunks, relaxed polls + one acquire fence at system scope: host memory written before submit is visible to the task)
+// EDGES  A0 (ring chunks, relaxed polls + one acquire fence at system scope: host memory written before submit is
+//            visible to the task)
 //        R1 (consumed: the chunks were read, they may be overwritten) · A2 (slot free) · R3 (slot decoded)
 //        A16 (join word of a stream: its work is visible to the tasks that joined it)
 // Bus counts (layout.hpp: bus_count) in fast memory, one addition a look.
@@ -188,8 +193,9 @@ private:
     SLIPSTREAM_BOTH u32 ahead_most() const { return m_.n.ahead_slots < AheadSlots ? m_.n.ahead_slots : AheadSlots; }
     SLIPSTREAM_BOTH u32 look_slots(u32 wanted) const { return wanted < m_.n.ring_slots ? wanted : m_.n.ring_slots; }
 
-    /// Loads the next slots of each of four rings, all loads in flight together: one bus round trip for all. Not of the ring that
-    /// is read ahead, nor of one that could not take a message. Returns how many of each are complete from its head on, eight bits a ring.
+    /// Loads the next slots of each of four rings, all loads in flight together: one bus round trip for all. Not of the
+    /// ring that is read ahead, nor of one that could not take a message. Returns how many of each are complete from its
+    /// head on, eight bits a ring.
     SLIPSTREAM_BOTH u32 fetch(team_type& team, u32 first, bool room)
     {
         const u32 limit = look_slots(reach_) * abi::slot_chunks;
@@ -228,7 +234,8 @@ private:
     }
     static_assert(rings_at_once <= 4 && staged_slots < 256);
 
-    /// The same for the next two slots of each ring that is `wanted`, a lane a chunk of any: one load, and nothing more to do while nothing comes.
+    /// The same for the next two slots of each ring that is `wanted`, a lane a chunk of any: one load, and nothing more to
+    /// do while nothing comes.
     SLIPSTREAM_BOTH u32 glance(team_type& team, u32 first, u32 wanted)
     {
         constexpr u32 ring_chunks = glance_slots * abi::slot_chunks;
@@ -290,8 +297,9 @@ private:
         return s_.kept + (staged_words + 16 * static_cast<std::int32_t>(static_cast<u32>(position) - kept_at_));
     }
 
-    /// How many slots of the ring that is read ahead are at hand from its head on. When they are used up, or end within a message, the next ones are looked at
-    /// and kept behind them: twice as many as the last time if those came back full. When it brings nothing, the ring is one of all again.
+    /// How many slots of the ring that is read ahead are at hand from its head on. When they are used up, or end within a message,
+    /// the next ones are looked at and kept behind them: twice as many as the last time if those came back full. When it brings
+    /// nothing, the ring is one of all again.
     SLIPSTREAM_BOTH u32 kept_slots(team_type& team)
     {
         const u64 position = s_.progress[ahead_ring_].position;
@@ -394,8 +402,8 @@ private:
         return (h.plain_chunks() + abi::slot_chunks - 1) / abi::slot_chunks;
     }
 
-    /// Decodes the slots at hand of a message that is not plain, or of its beginning. Returns how many; 0: nothing was taken, for want of a window slot or
-    /// pool blocks.
+    /// Decodes the slots at hand of a message that is not plain, or of its beginning. Returns how many; 0: nothing was taken, for
+    /// want of a window slot or pool blocks.
     SLIPSTREAM_BOTH u32 take_slots(team_type& team, ring_progress& rp, u32 r, const u32* words, u32 slots)
     {
         message_progress mp = s_.streamed[r]; // not held beside rp: plain messages have no use for it
@@ -424,8 +432,8 @@ private:
         return taken;
     }
 
-    /// Decodes entries of a message that is not plain, a lane a chunk: those that end within the first so many `chunks` at `w`. Returns how many
-    /// chunks they took; 0: there is the first half of one.
+    /// Decodes entries of a message that is not plain, a lane a chunk: those that end within the first so many `chunks` at `w`.
+    /// Returns how many chunks they took; 0: there is the first half of one.
     SLIPSTREAM_BOTH u32 take_run(team_type& team, const ring_progress& rp, message_progress& mp, const u32* w, u32 chunks)
     {
         const u32 ranges = chunks < mp.entries_left ? chunks : mp.entries_left; // if there is nothing else: most often
@@ -470,8 +478,9 @@ private:
         team.each32([&](u32 k) {
             if ((in.at(0, k) & 3) == 0) return;
             const u32 e = mp.entry + before.at(0, k);
-            blocks.at(0, k) = take_entries(team, s_.types[mp.type], rp.slot, (mp.flags & abi::flag_no_access) == 0, block_of(mp, e), w + 4 * k, in.at(0, k), e,
-                                           mp.member + before.at(0, k) - popcount(after & low_bits(k)), (firsts >> k & 1) != 0);
+            blocks.at(0, k) = take_entries(team, s_.types[mp.type], rp.slot, (mp.flags & abi::flag_no_access) == 0, block_of(mp, e),
+                                           w + 4 * k, in.at(0, k), e, mp.member + before.at(0, k) - popcount(after & low_bits(k)),
+                                           (firsts >> k & 1) != 0);
         });
         const u32 last = (seconds >> (run - 1) & 1) != 0 ? run - 2 : run - 1;
         const u32 taken = team.from_lane(before, last) + (team.from_lane(in, last) & 3);
@@ -512,7 +521,8 @@ private:
     {
         u32 block = mp.last_block;
         SLIPSTREAM_ONE_COPY
-        for (u32 at = mp.entry == 0 ? 0 : (mp.entry - 1) / pool_block_entries; at < e / pool_block_entries; ++at) block = P::get(s_.pool_next[block]);
+        for (u32 at = mp.entry == 0 ? 0 : (mp.entry - 1) / pool_block_entries; at < e / pool_block_entries; ++at)
+            block = P::get(s_.pool_next[block]);
         return block;
     }
 
@@ -521,8 +531,8 @@ private:
     /// The j-th block from the top of the stack when it held `count`. Stays readable after it was taken.
     SLIPSTREAM_BOTH u32 pool_top(u32 count, u32 j) const { return s_.pool_free[count - 1 - j]; }
 
-    /// One lane: gives a window slot its chain of pool blocks, from the top of the stack when it held `top`; the first so many `entries` in them are
-    /// left unresolved.
+    /// One lane: gives a window slot its chain of pool blocks, from the top of the stack when it held `top`; the first so many
+    /// `entries` in them are left unresolved.
     SLIPSTREAM_BOTH void chain_blocks(u32 slot, u32 top, u32 blocks, u32 unresolved) const
     {
         P::set(s_.first_block[slot], blocks != 0 ? pool_top(top, 0) : no_block);
@@ -572,7 +582,8 @@ private:
             return length.at(0, k) == 1;
         });
         const bool lone = (single & 1) != 0;
-        const bool brief = lone || (slots > staged_slots && team.from_lane(length, 0) <= brief_slots); // few: lane a chunk is sooner
+        // few: lane a chunk is sooner
+        const bool brief = lone || (slots > staged_slots && team.from_lane(length, 0) <= brief_slots);
         u32 starts = lone ? single & ~(single + 1) : 0; // a bit for the ring slot of each message's first chunk: a run from 0 on
         if (!lone) {
             const u32 end = slots < batch_messages ? slots : batch_messages; // what this fetch and the last one left may be more
@@ -628,7 +639,8 @@ private:
         const u64 first_number = rp.messages;
         rp.position += taken;
 
-        // Then the content. Entries are left for admission to resolve, except those of tasks that it sees none of, or that wait at the gate.
+        // Then the content. Entries are left for admission to resolve, except those of tasks that it sees none of, or
+        // that wait at the gate.
         u32 known = ~s_.counters[handles_known]; // complement of the handles that must be known, so that the minimum is the most
         const u32 mine = team.mask32([&](u32 k) {
             if (k >= messages) return false;
@@ -687,8 +699,8 @@ private:
                 SLIPSTREAM_ONE_COPY
                 for (u32 c = 1; c <= h.entry_chunks(); ++c) {
                     const u32 in = entries_in(w + 4 * c);
-                    take_entries(team, s_.types[h.type], part.slot, ordered(h), pool_top(part.top, entries / pool_block_entries), w + 4 * c, in, entries,
-                                 entries - afters, false);
+                    take_entries(team, s_.types[h.type], part.slot, ordered(h), pool_top(part.top, entries / pool_block_entries),
+                                 w + 4 * c, in, entries, entries - afters, false);
                     entries += in & 3;
                     afters += in == entry_is_after;
                 }
@@ -703,8 +715,8 @@ private:
         return taken;
     }
 
-    /// The content of plain messages of several ring slots, the first of which is number `number`, a lane a chunk. `starts`: the slots they begin in, of
-    /// those at `words`; `end`: chunks.
+    /// The content of plain messages of several ring slots, the first of which is number `number`, a lane a chunk. `starts`: the
+    /// slots they begin in, of those at `words`; `end`: chunks.
     SLIPSTREAM_BOTH void take_chunks(team_type& team, const u32* words, u32 starts, u32 end, u32 number, u32 kept_back, u32& known)
     {
         // Entries of a chunk: one, or up to three handles; masks count those of the chunks before.
@@ -748,8 +760,8 @@ private:
         }
     }
 
-    /// By a lane: puts the entries of a plain message's chunk into the pool as they are, if `put`; `in` is what entries_in() says of it, `entries` come
-    /// before. Lowers `known`, see take_plain.
+    /// By a lane: puts the entries of a plain message's chunk into the pool as they are, if `put`; `in` is what entries_in() says
+    /// of it, `entries` come before. Lowers `known`, see take_plain.
     SLIPSTREAM_BOTH void leave_entries(const message_part& part, const u32* w, u32 in, u32 entries, bool put, u32& known) const
     {
         if (in == entry_is_after) return;
@@ -777,10 +789,10 @@ private:
         s_.set_pool_entry(pool_top(part.top, e / pool_block_entries), e % pool_block_entries, entry);
     }
 
-    /// By a lane: stores the entries of a chunk, whole; `in` is what entries_in() says of it. The first is number e of its task, to go into `block`, and
-    /// describes access `member`; `two`: it is one of two chunks. Returns the block of the last one.
-    SLIPSTREAM_BOTH u32 take_entries(team_type& team, const abi::task_type& type, u32 slot, bool is_ordered, u32 block, const u32* w, u32 in, u32 e, u32 member,
-                                     bool two) const
+    /// By a lane: stores the entries of a chunk, whole; `in` is what entries_in() says of it. The first is number e of its task,
+    /// to go into `block`, and describes access `member`; `two`: it is one of two chunks. Returns the block of the last one.
+    SLIPSTREAM_BOTH u32 take_entries(team_type& team, const abi::task_type& type, u32 slot, bool is_ordered, u32 block,
+                                     const u32* w, u32 in, u32 e, u32 member, bool two) const
     {
         if (in == entry_is_after) {
             put_entry(team, block, e, abi::access_entry::after(w[0] & 0xff, w[1] | static_cast<u64>(w[2]) << 32));
@@ -789,7 +801,9 @@ private:
         const bool by_handles = (w[0] & abi::handle_bit) != 0;
         SLIPSTREAM_ONE_COPY
         for (u32 i = 0; i < in; ++i) {
-            const raw_access a = by_handles ? raw_access::of(resolver_.of_handle(w[i] & abi::handle_index_mask)) : two ? access_of_two(w, w + 4) : raw_access{address_in(w), w[2]};
+            const raw_access a = by_handles ? raw_access::of(resolver_.of_handle(w[i] & abi::handle_index_mask))
+                                 : two      ? access_of_two(w, w + 4)
+                                            : raw_access{address_in(w), w[2]};
             entry_resolver<P>::set_member(type, m_.records[slot].words, member + i, a);
             if (i != 0 && (e + i) % pool_block_entries == 0) block = P::get(s_.pool_next[block]);
             if (is_ordered) put_entry(team, block, e + i, a.entry(abi::mode_of(w[by_handles ? i : 0])), a.handle_plus_one);
@@ -803,15 +817,16 @@ private:
         return {address_in(first), first[2] | static_cast<u64>(second[0]) << 32};
     }
 
-    /// The device's copy of the handle table shall hold the first `count`. Handles never change, and the host writes each before it is named and
-    /// behind those before it: what is missing is read across the bus in one go.
+    /// The device's copy of the handle table shall hold the first `count`. Handles never change, and the host writes each before
+    /// it is named and behind those before it: what is missing is read across the bus in one go.
     SLIPSTREAM_BOTH void meet_handles(team_type& team, u32 count)
     {
         const u32 known = s_.counters[handles_known];
         if (count <= known) return;
         // The host wrote the entries before it published the message.
         P::fence(edge::A0_ring_fence, order::acquire, scope::system);
-        for (u32 i = known + team.rank(); i < count && i < m_.n.handles; i += team.size()) P::set(m_.handle_cache[i], known_handle::of(m_.handles[i], i));
+        for (u32 i = known + team.rank(); i < count && i < m_.n.handles; i += team.size())
+            P::set(m_.handle_cache[i], known_handle::of(m_.handles[i], i));
         team.sync();
         if (team.leader()) s_.counters[handles_known] = count;
         team.sync();
@@ -1008,7 +1023,8 @@ private:
     bool cut_ = false;       ///< the slots polled last end within a message
     bool kept_cut_ = false;  ///< likewise those kept
     u32 reach_ = glance_slots; ///< slots a look at all rings asks each for: more while one of them has more
-    u32 due_;        ///< rings that there is something to do for without new slots, a bit each: a gate, or a submitter to be told. After a launch: unknown
+    u32 due_;        ///< rings that there is something to do for without new slots, a bit each: a gate, or a submitter
+                     ///< to be told. After a launch: unknown
     u32 turns_ = 0;
     u32 turn_ = 0; ///< the ring that is polled first
     // The ring that is read ahead.

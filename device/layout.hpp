@@ -5,7 +5,8 @@
 //   pinned (host and device)   rings[rings][ring_slots] of 64 B · host_page · ring_page[rings] · complete bits[rings][2048]
 //                              · recorder[workers] of 16 B · handle table · flight log · stream join words · bus and pick counts
 //   device                     records[window] of 384 B · mailboxes[workers] of 2688 B · done[workers] of 4 B
-//                              · handle cache · handle pages · stop word · notifier's mirror · channels between parts [parts][parts], of the first part
+//                              · handle cache · handle pages · stop word · notifier's mirror
+//                              · channels between parts [parts][parts], of the first part
 //   fast (shared memory of the control block, spilled to device memory at park)   control_state: queues, window, scheduler
 // OWNERS  (single writer -> readers, scope)
 //   ring slots            submitter -> ingest, system          host_page.command   service -> notifier, system
@@ -15,23 +16,27 @@
 //   stream_joins          a stream's callback -> ingest, system
 //   bus[k]                the role that counts it, once, when it ends -> host, after the kernel   picks[w]   worker w, likewise
 //   record (args)         ingest and admission -> worker, device   record.next_block   ingest resets; workers draw
-//   record.status         worker -> scheduler, device          mailbox[w]          scheduler -> worker w, device (its last words: worker w, for its next launch)
+//   record.status         worker -> scheduler, device          mailbox[w]          scheduler -> worker w, device
+//                                                                                  (its last words: worker w, for its next launch)
 //   record.finished       workers add -> workers that wait, device; the linker resets it when nobody can be waiting
 //   record.failed_by      a worker -> workers that wait, device; likewise
 //   channel[a][b]         scheduler of part a -> scheduler of part b, device: see crossing.hpp
 //   done[w]               worker w -> scheduler, device        stop                notifier -> workers, device
 //   fast memory           see the list SLIPSTREAM_CONTROL_FIELDS
 // STATES of a window slot
-//   free -> filling (ingest) -> decoded -> admitted (its predecessors found) -> linked: waiting | staged | ready -> mailed (some block)
-//   -> complete (scheduler: reported to the linker, in the retired queue) -> noticed (notifier: in the finished queue) -> out of the
-//   access table (admission: in the free queue) -> free
+//   free -> filling (ingest) -> decoded -> admitted (its predecessors found) -> linked: waiting | staged | ready -> mailed
+//   (some block) -> complete (scheduler: reported to the linker, in the retired queue) -> noticed (notifier: in the finished
+//   queue) -> out of the access table (admission: in the free queue) -> free
 // EDGES   see device/edge.hpp; each operation names its own.
 //
-// Fast-memory budget, by host/fast_memory.cpp (4 rings, 131 workers, 5 task types): G = W/32 groups; successors 4 W G and 16 W, pool
-// books 12 a block of four accesses, what staged tasks wait for 62 W (and 108 W in device memory), the last mails of each worker 5 K, access index 128 W (at most 32 K; half, quarter or none of it where the rest needs the
-// room), admission's batch 11 K and its rows of predecessors 8 W, ring slots in hand 4.6 to 10.7 K (shorter looks where else the smallest access index had no room), bus counts 88, the rest about 86 W.
-// Accesses: 72 a block, with where the index has them; the others lie in device memory (sizes::pool_near_blocks). What the control block takes of the
-// 256 K of its SM, every worker lacks as L1: beyond 158 K (164 K with what is static) nine blocks for eight window slots, as far as the 222 K that there are go.
+// Fast-memory budget, by host/fast_memory.cpp (4 rings, 131 workers, 5 task types): G = W/32 groups; successors 4 W G and
+// 16 W, pool books 12 a block of four accesses, what staged tasks wait for 62 W (and 108 W in device memory), the last mails
+// of each worker 5 K, access index 128 W (at most 32 K; half, quarter or none of it where the rest needs the room),
+// admission's batch 11 K and its rows of predecessors 8 W, ring slots in hand 4.6 to 10.7 K (shorter looks where else the
+// smallest access index had no room), bus counts 88, the rest about 86 W.
+// Accesses: 72 a block, with where the index has them; the others lie in device memory (sizes::pool_near_blocks). What the
+// control block takes of the 256 K of its SM, every worker lacks as L1: beyond 158 K (164 K with what is static) nine blocks
+// for eight window slots, as far as the 222 K that there are go.
 //   W                 32      64      256     512     1024
 //   near, bytes       153 K   157 K   157 K   221 K   222 K and its successors in device memory (144 K), an eighth of the index
 //   pool blocks       1336    1368    1560    1816    2328
@@ -61,11 +66,13 @@ constexpr u32 cuda_worker_groups(u32 workers_per_sm, bool several_parts)
     const u32 groups = workers_per_sm * cuda_workers_per_sm_step / 32;
     return several_parts ? (groups + 1) / 2 : groups;
 }
-inline constexpr u32 staged_slots = abi::message_plain_slots; ///< of each ring fetched at a time, at most: one chunk a lane of a warp
+inline constexpr u32 staged_slots = abi::message_plain_slots; ///< of each ring fetched at a time, at most:
+                                                              ///< one chunk a lane of a warp
 inline constexpr u32 staged_rings = 4; ///< rings fetched in one go
 inline constexpr u32 glance_slots = 2; ///< of each ring, while none is known to hold more
 inline constexpr u32 ahead_slots_max = 128; ///< of the busy ring: what makes a bus round trip, which is waited for, cheap
-inline constexpr u32 ahead_slots_least = 32; ///< likewise, where fast memory is short, and in the kernel with two workers an SM, which is short of registers
+inline constexpr u32 ahead_slots_least = 32; ///< likewise, where fast memory is short, and in the kernel with two workers an SM,
+                                             ///< which is short of registers
 inline constexpr u32 batch_messages = 32; ///< plain messages given places together
 inline constexpr u32 waits_near_max = 3;  ///< of them in fast memory
 inline constexpr u32 waits_max = 9;       ///< tasks that a staged one may wait for: a fan-in of eight, and who wrote before it
@@ -102,11 +109,13 @@ struct failure_record {
 
     SLIPSTREAM_BOTH abi::chunk encode() const
     {
-        return {{static_cast<u32>(position), static_cast<u32>(position >> 32) | ring << 24 | (cancelled ? cancelled_bit : 0), status, tag}};
+        return {{static_cast<u32>(position),
+                 static_cast<u32>(position >> 32) | ring << 24 | (cancelled ? cancelled_bit : 0), status, tag}};
     }
     SLIPSTREAM_BOTH static failure_record decode(const abi::chunk& c)
     {
-        return {c.w[0] | static_cast<u64>(c.w[1] & 0xffffff) << 32, c.w[1] >> 24 & 0x7f, c.w[2], c.w[3], (c.w[1] & cancelled_bit) != 0};
+        return {c.w[0] | static_cast<u64>(c.w[1] & 0xffffff) << 32, c.w[1] >> 24 & 0x7f, c.w[2], c.w[3],
+                (c.w[1] & cancelled_bit) != 0};
     }
 
     static constexpr u32 cancelled_bit = 1u << 31;
@@ -228,7 +237,8 @@ struct sizes {
     u32 pool_blocks;      ///< blocks of pool_block_entries accesses, multiple of pool_word_blocks
     u32 pool_near_blocks; ///< so many of them, the first ones, lie in fast memory; multiple of pool_word_blocks
     u32 index_buckets;    ///< of each of the two tables of the access index: a power of two, or 0: there is none
-    u32 ahead_slots;      ///< of the busy ring are looked at together, at most: ahead_slots_least to ahead_slots_max, a power of two
+    u32 ahead_slots;      ///< of the busy ring are looked at together, at most:
+                          ///< ahead_slots_least to ahead_slots_max, a power of two
     u32 types;
     u32 handles;
     u32 log_capacity; ///< flight-log entries a worker can keep
@@ -240,11 +250,16 @@ struct sizes {
     u32 lone_workers; ///< 1: a worker has its SM to itself and may poll with acquire loads (they empty the SM's L1)
 
     SLIPSTREAM_BOTH u32 groups() const { return window / 32; }
-    /// Of the channel from one part to another, which has room for all there ever is: a message of a stand-in for each of the other's meetings (one that is cancelled gives its
-    /// window slot on at once), and an answer to each of the other's, which keep theirs till then.
-    SLIPSTREAM_BOTH u32 channel_slots() const { return power_of_two(abi::meetings_max + (window < abi::meetings_max ? window : abi::meetings_max)); }
+    /// Of the channel from one part to another, which has room for all there ever is: a message of a stand-in for each of the
+    /// other's meetings (one that is cancelled gives its window slot on at once), and an answer to each of the other's, which
+    /// keep theirs till then.
+    SLIPSTREAM_BOTH u32 channel_slots() const
+    {
+        return power_of_two(abi::meetings_max + (window < abi::meetings_max ? window : abi::meetings_max));
+    }
     SLIPSTREAM_BOTH u32 meetings() const { return parts > 1 ? abi::meetings_max : 0; }
-    /// What index_buckets should be where there is room: two a window slot, or tasks of 64 accesses fill them, and what spills is compared with everything.
+    /// What index_buckets should be where there is room: two a window slot, or tasks of 64 accesses fill them, and what spills
+    /// is compared with everything.
     u32 index_buckets_wanted() const { return power_of_two(2 * window < index_buckets_max ? 2 * window : index_buckets_max); }
     SLIPSTREAM_BOTH u32 pool_words() const { return pool_blocks / pool_word_blocks; }
     SLIPSTREAM_BOTH bool successors_near() const { return window <= successors_near_max; }
@@ -259,8 +274,8 @@ struct sizes {
     }
 };
 
-/// What crossed the bus, by the protocol's own count: accesses to pinned memory since the engine was made, in the unit that the comment
-/// names. A role counts in its registers and in fast memory, and shows the host a copy in pinned memory when it ends.
+/// What crossed the bus, by the protocol's own count: accesses to pinned memory since the engine was made, in the unit that the
+/// comment names. A role counts in its registers and in fast memory, and shows the host a copy in pinned memory when it ends.
 enum bus_count : u32 {
     // ingest
     ring_chunks_looked, ///< loads of chunks of the rings, whether they had come or not
@@ -279,8 +294,9 @@ enum bus_count : u32 {
     notifier_counts = command_looks
 };
 
-/// One picked-up run of blocks with its times, kept when a flight log is asked for. Cost then: two looks at the clock a run (three of a
-/// staged one) and this entry, stored to pinned memory behind the body; samples of ingest (below) once a poll that took something.
+/// One picked-up run of blocks with its times, kept when a flight log is asked for. Cost then: two looks at the clock a run
+/// (three of a staged one) and this entry, stored to pinned memory behind the body; samples of ingest (below) once a poll
+/// that took something.
 struct flight_log_entry {
     u32 ring_and_type;
     u32 position;
@@ -363,7 +379,8 @@ struct alignas(16) task_head {
     SLIPSTREAM_BOTH bool stands_in() const { return blocks == 0; }
 };
 
-/// What marks number `number` of a row of messages that never ends: a mail, or a message between parts. Never 0, also when the number wraps.
+/// What marks number `number` of a row of messages that never ends: a mail, or a message between parts. Never 0, also
+/// when the number wraps.
 SLIPSTREAM_BOTH u32 tag_of(u32 number) { return number | 1u << 31; }
 
 /// A submission in 31 bits, for mails and flight records: low 27 bits of the position | ring << 27.
@@ -378,8 +395,8 @@ struct alignas(16) table_entry {
     u64 head; ///< as in abi::access_entry; bit 63: registered
     u64 hi;   ///< end of the bounding range; of an `after` entry: the position
 
-    /// `registered`: by a handle. Handles are pairwise the same memory or disjoint, so that two registered rectangles (tiles), whose
-    /// exact test takes divisions, overlap when they begin at the same place.
+    /// `registered`: by a handle. Handles are pairwise the same memory or disjoint, so that two registered rectangles (tiles),
+    /// whose exact test takes divisions, overlap when they begin at the same place.
     SLIPSTREAM_BOTH static table_entry of(const abi::access_entry& e, bool by_handle = false)
     {
         const bool marked = by_handle && e.is_memory();
@@ -401,7 +418,8 @@ struct alignas(16) table_entry {
 };
 static_assert(sizeof(table_entry) == 16);
 
-/// What a handle names, made ready when the device first hears of it: an access by it, and what its member of a task struct says, are a few instructions.
+/// What a handle names, made ready when the device first hears of it: an access by it, and what its member of a task struct
+/// says, are a few instructions.
 struct alignas(16) known_handle {
     u64 head; ///< of the table_entry, without a mode
     u64 hi;   ///< likewise
@@ -411,11 +429,16 @@ struct alignas(16) known_handle {
 
     SLIPSTREAM_BOTH static known_handle of(const abi::handle_entry& h, u32 index)
     {
-        const table_entry e = table_entry::of(h.rows != 0 ? abi::access_entry::rect(abi::access_mode::none, h.address, h.bytes, h.rows, h.pitch)
-                                                          : abi::access_entry::range(abi::access_mode::none, h.address, h.bytes), true);
+        const table_entry e =
+            table_entry::of(h.rows != 0 ? abi::access_entry::rect(abi::access_mode::none, h.address, h.bytes, h.rows, h.pitch)
+                                        : abi::access_entry::range(abi::access_mode::none, h.address, h.bytes),
+                            true);
         return {e.head, e.hi, h.bytes | static_cast<u64>(index + 1) << 40, h.rows != 0 ? h.rows : 1, h.rows != 0 ? h.pitch : 0};
     }
-    SLIPSTREAM_BOTH table_entry entry(abi::access_mode mode) const { return {head | abi::access_entry::make(abi::entry_kind::none, mode, 0, 0).head, hi}; }
+    SLIPSTREAM_BOTH table_entry entry(abi::access_mode mode) const
+    {
+        return {head | abi::access_entry::make(abi::entry_kind::none, mode, 0, 0).head, hi};
+    }
     SLIPSTREAM_BOTH u64 bytes() const { return size & ((u64{1} << 40) - 1); }
     SLIPSTREAM_BOTH u32 index() const { return static_cast<u32>(size >> 40) - 1; }
     /// For pool_shapes, of a rectangle.
@@ -437,7 +460,8 @@ static_assert(window_slots_max <= 0xffff);
 
 /// Whose accesses a pool block holds, and which of them are what.
 struct pool_tag {
-    u32 word; ///< window slot | memory mask << 16 | `after` mask << 20 | mask of entries not yet resolved << 24 (entry_resolver.hpp)
+    u32 word; ///< window slot | memory mask << 16 | `after` mask << 20
+              ///< | mask of entries not yet resolved << 24 (entry_resolver.hpp)
 
     SLIPSTREAM_BOTH static pool_tag make(u32 slot, u32 memory, u32 after) { return {slot | memory << 16 | after << 20}; }
     SLIPSTREAM_BOTH static pool_tag waiting(u32 slot, u32 unresolved) { return {slot | unresolved << 24}; }
@@ -492,13 +516,15 @@ struct ready_entry {
     SLIPSTREAM_BOTH u32 slot() const { return word & slot_mask; }
     SLIPSTREAM_BOTH u32 waits() const { return word >> 12 & 0xf; } ///< see control_state::awaited_by
     SLIPSTREAM_BOTH u32 number() const { return word >> 16; }
-    /// Was it linked after `count` tasks were? May be true of one that was linked very long before (scheduler::is_late). The other way round it never errs
-    /// while `count` is recent: between two fences of a launch no more than a window of tasks can be linked, far fewer than 2^15.
+    /// Was it linked after `count` tasks were? May be true of one that was linked very long before (scheduler::is_late). The
+    /// other way round it never errs while `count` is recent: between two fences of a launch no more than a window of tasks
+    /// can be linked, far fewer than 2^15.
     SLIPSTREAM_BOTH bool linked_after(u32 count) const { return static_cast<std::int16_t>((word >> 16) - count) > 0; }
 };
 static_assert(window_slots_max <= 1u << 12 && waits_max < 16);
 
-/// The predecessors of a task when it was linked, while they are few: their number, and the first ones. See control_state::predecessor.
+/// The predecessors of a task when it was linked, while they are few: their number, and the first ones. See
+/// control_state::predecessor.
 struct alignas(8) predecessor_list {
     u16 number; ///< which may be more than there is room for
     u16 slots[waits_near_max];
@@ -587,7 +613,8 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(pool_near, cell<table_entry>, near, s.pool_near_blocks * pool_block_entries)                                \
     X(pool_far, cell<table_entry>, far, (s.pool_blocks - s.pool_near_blocks) * pool_block_entries)                \
     X(pool_shapes, cell<u64>, far, s.pool_blocks * pool_block_entries) /* of rectangles only */                         \
-    X(pool_handles, cell<u32>, far, s.pool_blocks * pool_block_entries) /* of registered accesses that ingest has resolved: the handle */ \
+    X(pool_handles, cell<u32>, far, s.pool_blocks * pool_block_entries) /* of registered accesses                       \
+                                                                           that ingest has resolved: the handle */      \
     X(task_id, cell<u64>, near, s.window)     /* ring << 56 | position */                                               \
     X(heads, cell<task_head>, near, s.window)                                                                           \
     X(first_block, cell<u32>, near, s.window) /* pool block or no_block */                                              \
@@ -602,7 +629,8 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(exposed, u32, near, s.groups())    /* a bit a slot: admitted, not finished, not hidden by a whole-memory task */  \
     X(orders, u32, near, 2 * order_words) /* to the crew's other teams, in two halves as the next six: see admission::job */ \
     X(batch_slots, u32, near, 2 * batch_max)  /* window slots of the tasks of admission's batch */                      \
-    X(batch_spans, u32, near, 2 * batch_max)  /* first of their blocks in batch_blocks | how many << 8 | how many came in batches before << 16 */ \
+    X(batch_spans, u32, near, 2 * batch_max)  /* first of their blocks in batch_blocks | how many << 8                  \
+                                                 | how many came in batches before << 16 */                             \
     X(batch_blocks, u32, near, 2 * batch_max) /* pool block | task << 24 */                                             \
     X(finished_slots, u32, near, 2 * batch_max) /* of the finished tasks that the same order forgets */                 \
     X(finished_blocks, u32, near, 2 * batch_max) /* and their first pool blocks */                                      \
@@ -624,7 +652,8 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(old, u32, near, s.groups())        /* a bit a slot: linked so long ago that its number says nothing any more */     \
     X(successors_near, u32, near, s.successors_near() ? s.window * s.groups() : 0)                                      \
     X(successors_far, u32, far, s.successors_near() ? 0 : s.window * s.groups())                                        \
-    X(listed_near, u16, near, s.successors_near() ? s.window * successors_listed : 0) /* of each slot, the slots of its first successors */ \
+    X(listed_near, u16, near, s.successors_near() ? s.window * successors_listed : 0) /* of each slot, the slots        \
+                                                                                         of its first successors */     \
     X(listed_far, u16, far, s.successors_near() ? 0 : s.window * successors_listed)                                     \
     X(arriving_after, u16, near, 32 * waits_max) /* the first predecessors of each task that is being linked with others */ \
     X(woken, u32, near, 32)              /* of the reports in hand: slot | successors that are listed << 16 */           \
@@ -636,7 +665,8 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(early, u32, near, s.groups())      /* a bit a slot: reported complete before one that it waits for */             \
     X(tainted, u32, near, s.groups())    /* a bit a slot: its finished_count has failures */                            \
     X(brief, u32, near, s.groups())      /* a bit a slot: its type promises it */                                       \
-    X(joins, u32, near, s.groups())      /* a bit a slot: brief, and handed over staged when nobody else waited for the last of those that it waits for */ \
+    X(joins, u32, near, s.groups())      /* a bit a slot: brief, and handed over staged                                 \
+                                            when nobody else waited for the last of those that it waits for */          \
     X(joins_both, u32, near, s.groups()) /* likewise, when one other did */                                             \
     X(waits_for, predecessor_list, near, s.window) /* of the task that was linked last */                               \
     X(waits_for_more, u16, far, s.window * (waits_max - waits_near_max)) /* the slots that it has no room for */        \
@@ -657,7 +687,8 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(taken, u32, near, s.worker_groups()) /* a bit a worker: a task of the parcel in hand comes behind its last mail */ \
     X(batch, u32, near, s.queue_slots()) /* slots completed in this step */                                             \
     X(meeting_slots, u16, near, s.meetings() * s.parts) /* 1 + slot of the stand-in in each part that is to be answered */ \
-    X(meetings_bad, u32, near, s.meetings() / 32) /* a bit a meeting: a stand-in of it was cancelled, and the task has not been looked at */ \
+    X(meetings_bad, u32, near, s.meetings() / 32) /* a bit a meeting: a stand-in of it was cancelled,                   \
+                                                     and the task has not been looked at */                             \
     X(crossings_ended, u32, near, 1)     /* tasks that cross and stand-ins that ever came to their end; wraps */          \
     X(channel_sent, u32, near, s.parts)  /* messages ever sent to each part; wraps */                                    \
     X(channel_seen, u32, near, s.parts)  /* ever taken from it; wraps */                                                 \
@@ -710,7 +741,8 @@ struct control_state {
 
     /// Takes each field from an allocator with take<T>(count): what the model platform uses, whose words are objects.
     template <class Allocator>
-    control_state(const sizes& s, Allocator& memory) : queue_slots(s.queue_slots()), pool_near_blocks(s.pool_near_blocks), rows_near(s.successors_near())
+    control_state(const sizes& s, Allocator& memory)
+        : queue_slots(s.queue_slots()), pool_near_blocks(s.pool_near_blocks), rows_near(s.successors_near())
     {
 #define SLIPSTREAM_TAKE(name, type, place, count) name = memory.template take<type>(count);
         SLIPSTREAM_CONTROL_FIELDS(SLIPSTREAM_TAKE)
@@ -746,7 +778,10 @@ struct control_state {
         else P::set(pool_far[(block - pool_near_blocks) * pool_block_entries + at], entry);
     }
     /// Access `k` of the 32 that share word `w` of the live bits.
-    SLIPSTREAM_BOTH table_entry numbered_entry(u32 number) const { return pool_entry(number / pool_block_entries, number % pool_block_entries); }
+    SLIPSTREAM_BOTH table_entry numbered_entry(u32 number) const
+    {
+        return pool_entry(number / pool_block_entries, number % pool_block_entries);
+    }
     SLIPSTREAM_BOTH table_entry word_entry(u32 w, u32 k) const
     {
         return pool_entry(w * pool_word_blocks + k / pool_block_entries, k % pool_block_entries);
@@ -759,7 +794,10 @@ struct control_state {
     }
 
     /// Successor i < successors_listed of the task in `slot`.
-    SLIPSTREAM_BOTH u32 listed(u32 slot, u32 i) const { return rows_near ? listed_near[slot * successors_listed + i] : listed_far[slot * successors_listed + i]; }
+    SLIPSTREAM_BOTH u32 listed(u32 slot, u32 i) const
+    {
+        return rows_near ? listed_near[slot * successors_listed + i] : listed_far[slot * successors_listed + i];
+    }
     SLIPSTREAM_BOTH void set_listed(u32 slot, u32 i, u32 successor) const
     {
         if (rows_near) listed_near[slot * successors_listed + i] = static_cast<u16>(successor);
@@ -790,13 +828,34 @@ struct control_state {
     }
 
     SLIPSTREAM_BOTH queue_storage<P, u32> free_queue() const { return {free_tail, free_head, free_entries, queue_slots}; }
-    SLIPSTREAM_BOTH queue_storage<P, u32> decoded_queue() const { return {decoded_tail, decoded_head, decoded_entries, queue_slots}; }
-    SLIPSTREAM_BOTH queue_storage<P, u32> arrived_queue() const { return {arrived_tail, arrived_head, arrived_entries, arrived_slots}; }
-    SLIPSTREAM_BOTH queue_storage<P, u32> admitted_queue() const { return {admitted_tail, admitted_head, admitted_entries, admitted_max}; }
-    SLIPSTREAM_BOTH queue_storage<P, report> report_queue() const { return {report_tail, report_head, report_entries, queue_slots}; }
-    SLIPSTREAM_BOTH queue_storage<P, ready_entry> ready_queue() const { return {ready_tail, ready_head, ready_entries, queue_slots}; }
-    SLIPSTREAM_BOTH queue_storage<P, u32> finished_queue() const { return {finished_tail, finished_head, finished_entries, queue_slots}; }
-    SLIPSTREAM_BOTH queue_storage<P, u32> retired_queue() const { return {retired_tail, retired_head, retired_entries, queue_slots}; }
+    SLIPSTREAM_BOTH queue_storage<P, u32> decoded_queue() const
+    {
+        return {decoded_tail, decoded_head, decoded_entries, queue_slots};
+    }
+    SLIPSTREAM_BOTH queue_storage<P, u32> arrived_queue() const
+    {
+        return {arrived_tail, arrived_head, arrived_entries, arrived_slots};
+    }
+    SLIPSTREAM_BOTH queue_storage<P, u32> admitted_queue() const
+    {
+        return {admitted_tail, admitted_head, admitted_entries, admitted_max};
+    }
+    SLIPSTREAM_BOTH queue_storage<P, report> report_queue() const
+    {
+        return {report_tail, report_head, report_entries, queue_slots};
+    }
+    SLIPSTREAM_BOTH queue_storage<P, ready_entry> ready_queue() const
+    {
+        return {ready_tail, ready_head, ready_entries, queue_slots};
+    }
+    SLIPSTREAM_BOTH queue_storage<P, u32> finished_queue() const
+    {
+        return {finished_tail, finished_head, finished_entries, queue_slots};
+    }
+    SLIPSTREAM_BOTH queue_storage<P, u32> retired_queue() const
+    {
+        return {retired_tail, retired_head, retired_entries, queue_slots};
+    }
 };
 
 /// Variables of the roles that must survive a park.

@@ -1,20 +1,22 @@
 // The linker role: keeps the dependency table. It links admitted tasks to their predecessors, wakes the successors of completed
 // ones, and hands to the scheduler whoever waits for nobody, or only for tasks that were handed to it before (staged).
 //
-// It runs beside the scheduler's fence: a completion comes here before it, what is woken goes back and is mailed after it. Staging is
-// on nobody's critical path as long as it keeps ahead of the workers.
+// It runs beside the scheduler's fence: a completion comes here before it, what is woken goes back and is mailed after it.
+// Staging is on nobody's critical path as long as it keeps ahead of the workers.
 //
 // COST    reports, admitted tasks and waiting tasks are taken up to 32 at a time, a lane each (dependency_table.hpp).
 //
 // OWNERS  this role alone: the dependency table.
-// STATES  of a slot here: admitted -> linked -> waiting -> ready -> complete; or waiting -> staged -> complete, when all that it waits
-//         for is handed to the scheduler (and back to waiting when it was skipped).
+// STATES  of a slot here: admitted -> linked -> waiting -> ready -> complete; or waiting -> staged -> complete, when all that
+//         it waits for is handed to the scheduler (and back to waiting when it was skipped).
 //         A slot that comes again as admitted was complete before, and its report is in the report queue by then: that queue is
 //         emptied between looking for admitted tasks and linking them. A staged task may be reported complete before one that it
-//         waits for, since the scheduler reads their workers' words in no order: it is kept (early) until that report comes, and while
-//         there is one nobody is linked: its slot may be the one that comes again.
-//         A task that crosses (crossing.hpp) waits for its stand-ins, too, and is not staged while it does. A stand-in, which has no blocks, is like one that draws tickets.
-// EDGES   A20 (a stand-in of a task is ready) · A10 (admitted: slot, row) -> R15 (linked), R14 (ready, staged) · A13 (reports) -> R14, R13_taken (looked at)
+//         waits for, since the scheduler reads their workers' words in no order: it is kept (early) until that report comes,
+//         and while there is one nobody is linked: its slot may be the one that comes again.
+//         A task that crosses (crossing.hpp) waits for its stand-ins, too, and is not staged while it does. A stand-in, which
+//         has no blocks, is like one that draws tickets.
+// EDGES   A20 (a stand-in of a task is ready) · A10 (admitted: slot, row) -> R15 (linked), R14 (ready, staged)
+//         · A13 (reports) -> R14, R13_taken (looked at)
 #pragma once
 #include "device/dependency_table.hpp"
 
@@ -27,14 +29,15 @@ public:
 
     SLIPSTREAM_BOTH linker(const engine_memory<P>& memory, const control_state<P>& state)
         : m_(memory), s_(state), table_(memory, state), admitted_(state.admitted_queue()), reports_(state.report_queue()),
-          arrived_(state.arrived_queue()), ready_(state.ready_queue()), in_flight_(state.counters[saved_in_flight]), early_(state.counters[saved_early]),
-          ordered_(state.counters[saved_ordered]), settled_(state.counters[saved_settled]),
+          arrived_(state.arrived_queue()), ready_(state.ready_queue()), in_flight_(state.counters[saved_in_flight]),
+          early_(state.counters[saved_early]), ordered_(state.counters[saved_ordered]), settled_(state.counters[saved_settled]),
           linked_(P::load(edge::P5_self, *state.linked, order::relaxed, scope::block)),
           crossings_(P::load(edge::P5_self, *state.crossings_linked, order::relaxed, scope::block))
     {
     }
 
-    /// True when it did anything. Each piece is called in one place: inlined wherever it is of use, this role was 8100 instructions.
+    /// True when it did anything. Each piece is called in one place: inlined wherever it is of use, this role was 8100
+    /// instructions.
     SLIPSTREAM_BOTH bool step(team_type& team)
     {
         // Looked for before the reports: the slot of an admitted task may come again, and its report is in the queue by then.
@@ -76,7 +79,9 @@ private:
         typename P::template lane_array<u32, 1> reported, slots;
         const auto report_of = [&](u32 k) { return report{reported.at(0, k)}; };
         const auto slot_of = [&](u32 k) { return slots.at(0, k); };
-        const auto kinds = [&](report_kind kind) { return team.mask32([&](u32 k) { return k < count && report_of(k).kind() == kind; }); };
+        const auto kinds = [&](report_kind kind) {
+            return team.mask32([&](u32 k) { return k < count && report_of(k).kind() == kind; });
+        };
         team.each32([&](u32 k) { reported.at(0, k) = k < count ? reports_.peek(k).word : 0; });
         u32 left = kinds(report_kind::completed);
         u32 cancelled = 0;
@@ -85,7 +90,8 @@ private:
             for (u32 bits = skipped | kinds(report_kind::declined); bits != 0; bits &= bits - 1)
                 take_back(team, report{team.from_lane(reported, lowest_bit(bits))}.slot(), (skipped >> lowest_bit(bits) & 1) != 0);
             const u32 failed = kinds(report_kind::failed);
-            for (u32 bits = failed; bits != 0; bits &= bits - 1) table_.taint(team, report{team.from_lane(reported, lowest_bit(bits))}.slot());
+            for (u32 bits = failed; bits != 0; bits &= bits - 1)
+                table_.taint(team, report{team.from_lane(reported, lowest_bit(bits))}.slot());
             tainted_ |= failed != 0;
             cancelled = kinds(report_kind::cancelled);
             left |= failed | cancelled;
@@ -140,16 +146,17 @@ private:
         ready_.publish(team);
     }
 
-    /// With so many tasks handed over, how many blocks may there be when a further one is staged? Where much else can run, workers are
-    /// better kept for that; a program that is one task after another may fill the mailboxes: further ahead where all of them promise to be brief, since what is
-    /// ready later comes behind them.
+    /// With so many tasks handed over, how many blocks may there be when a further one is staged? Where much else can run,
+    /// workers are better kept for that; a program that is one task after another may fill the mailboxes: further ahead where
+    /// all of them promise to be brief, since what is ready later comes behind them.
     SLIPSTREAM_BOTH u32 most_blocks(u32 tasks, bool all_brief) const
     {
-        return tasks <= (all_brief ? serial_brief_tasks : serial_tasks) ? P::mailbox_depth * m_.n.workers : m_.n.workers - m_.n.workers / 4;
+        return tasks <= (all_brief ? serial_brief_tasks : serial_tasks) ? P::mailbox_depth * m_.n.workers
+                                                                        : m_.n.workers - m_.n.workers / 4;
     }
 
-    /// Stages tasks that wait, in the order in which they were linked, up to the first that cannot be: it comes to its turn when more is
-    /// complete. A lane each for the next 32. True when it staged one.
+    /// Stages tasks that wait, in the order in which they were linked, up to the first that cannot be: it comes to its turn
+    /// when more is complete. A lane each for the next 32. True when it staged one.
     SLIPSTREAM_BOTH bool stage_ahead(team_type& team)
     {
         // What was linked a window before is complete, and overwritten.
@@ -176,7 +183,8 @@ private:
         }
         const u32 first = team.from_lane(entries, lowest_bit(waiting)) & ready_entry::slot_mask;
         const bool brief_till_now = table_.lasting_handed() == 0;
-        if (handed + table_.blocks(first) > most_blocks(tasks, brief_till_now && table_.is_brief(first)) || table_.pending(first) > waits_max) { // most often
+        if (handed + table_.blocks(first) > most_blocks(tasks, brief_till_now && table_.is_brief(first))
+            || table_.pending(first) > waits_max) { // most often
             settled_ += lowest_bit(waiting);
             return false;
         }
@@ -220,7 +228,8 @@ private:
             [&](u32 k) { return s_.predecessors + (admitted_.position() + k) % admitted_max * m_.n.groups(); });
         const u32 waiting = m_.n.staging == 0 ? 0 : team.mask32([&](u32 k) {
             if (k >= count || (ready >> k & 1) != 0 || table_.blocks(slot_of(k)) == 0) return false;
-            return m_.n.parts <= 1 || !table_.waits_for_stand_ins(slot_of(k)); // nobody knows when they are ready: it is never staged while it waits for them
+            // nobody knows when they are ready: it is never staged while it waits for them
+            return m_.n.parts <= 1 || !table_.waits_for_stand_ins(slot_of(k));
         });
         team.each32([&](u32 k) {
             if (k >= count) return;
@@ -237,7 +246,8 @@ private:
         in_flight_ += count;
         if ((linked_ ^ (linked_ + count)) >> table_.numbers_bits != 0) table_.grow_old(team);
         linked_ += count;
-        if (m_.n.parts > 1) count_crossings(team, team.mask32([&](u32 k) { return k < count && table_.head(slot_of(k)).has(abi::flag_crossing); }));
+        if (m_.n.parts > 1)
+            count_crossings(team, team.mask32([&](u32 k) { return k < count && table_.head(slot_of(k)).has(abi::flag_crossing); }));
         admitted_.skip(count);
         admitted_.release(team);
         if (team.leader()) P::store(edge::R15_linked, *s_.linked, linked_, order::release, scope::block);

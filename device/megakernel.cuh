@@ -1,10 +1,10 @@
 // The persistent megakernel: one control block (block 0) and workers (all others), one CTA shape for all.
 //
-// Control block: warp 0 schedules, warp 1 ingests, warp 2 notifies, warp 3 links, warps 4 to 7 admit. Its state is copied from device
-// memory into shared memory at launch and back at park.
-// Workers: the first warp reads mail and waits for predecessors, its thread 0 answers, all threads run bodies; of a type whose blocks have fewer threads, groups of so many draw tickets and run
-// blocks each by itself. Bodies are dispatched by comparisons over a compile-time list (with_type), in one translation unit: function pointers would make ptxas spill
-// and ignore setmaxnreg.
+// Control block: warp 0 schedules, warp 1 ingests, warp 2 notifies, warp 3 links, warps 4 to 7 admit. Its state is copied from
+// device memory into shared memory at launch and back at park.
+// Workers: the first warp reads mail and waits for predecessors, its thread 0 answers, all threads run bodies; of a type whose
+// blocks have fewer threads, groups of so many draw tickets and run blocks each by itself. Bodies are dispatched by comparisons
+// over a compile-time list (with_type), in one translation unit: function pointers would make ptxas spill and ignore setmaxnreg.
 #pragma once
 #include "device/control.hpp"
 #include "device/cuda_platform.cuh"
@@ -19,8 +19,8 @@ namespace slipstream::device {
 template <class T>
 constexpr u32 shared_share() { return (shared_bytes_of<T>() + 127) / 128 * 128; }
 
-/// Calls run<Task>() for the task type of that number, if blocks of it have `Size` threads, or any number (0). By halves: two to five branches cost less than the
-/// table of a switch, which is one load of constant memory and an indirect branch.
+/// Calls run<Task>() for the task type of that number, if blocks of it have `Size` threads, or any number (0). By halves: two
+/// to five branches cost less than the table of a switch, which is one load of constant memory and an indirect branch.
 template <u32 Size, u32 First, u32 Count, class... Tasks, class Run>
 __device__ __forceinline__ void with_type_of(task_list<Tasks...> list, u32 type, const Run& run)
 {
@@ -36,7 +36,8 @@ template <u32 Size, class... Tasks, class Run>
 __device__ __forceinline__ void with_type(task_list<Tasks...> list, u32 type, const Run& run)
 {
     static_assert(sizeof...(Tasks) != 0);
-    with_type_of<Size, 0, sizeof...(Tasks)>(list, type, run); // the type table and the list are made from the same pack: the number is in range
+    with_type_of<Size, 0, sizeof...(Tasks)>(list, type, run); // the type table and the list are made from the same pack:
+                                                              // the number is in range
 }
 
 /// The first words of a task's struct.
@@ -53,7 +54,8 @@ template <class Task>
 __device__ __forceinline__ Task task_of(const struct_head& head, const u32* words)
 {
     // Not byte by byte: nvcc would make the struct of bytes.
-    if constexpr (sizeof(Task) <= sizeof(struct_head) && alignof(Task) <= alignof(struct_head)) return *reinterpret_cast<const Task*>(&head);
+    if constexpr (sizeof(Task) <= sizeof(struct_head) && alignof(Task) <= alignof(struct_head))
+        return *reinterpret_cast<const Task*>(&head);
     else return task_in<Task>(words);
 }
 
@@ -88,8 +90,8 @@ __device__ __forceinline__ void run_block(const Task& task, u32 group, u32 index
 
 /// A ticket mail of a type with blocks of `Size` threads: each group of so many draws for itself, and runs a block after the other.
 template <class List, u32 Threads, u32 Size>
-__device__ __forceinline__ void draw_blocks(worker_port<cuda_platform>& port, const mail& letter, u32 blocks, const u32* words, void* arena,
-                                            block_failure& failure)
+__device__ __forceinline__ void draw_blocks(worker_port<cuda_platform>& port, const mail& letter, u32 blocks, const u32* words,
+                                            void* arena, block_failure& failure)
 {
     using P = cuda_platform;
     constexpr u32 groups = Threads / Size;
@@ -158,7 +160,8 @@ struct worker_shared {
     __align__(16) u32 words[P::mailbox_depth][abi::task_words_max];
     flight_record flights[P::mailbox_depth]; ///< what the recorder is told
     u32 blocks[P::mailbox_depth];
-    /// Of the mail in hand, of the one before and of the next one, whose body some warps may have begun before others have looked at this.
+    /// Of the mail in hand, of the one before and of the next one, whose body some warps may have begun before others
+    /// have looked at this.
     body_end ends[3];
     flight_times times; ///< the leader's; not in registers, which would be the bodies'
 
@@ -173,8 +176,8 @@ struct worker_shared {
     __device__ const flight_record& flight_of(u32 number) const { return flights[number % P::mailbox_depth]; }
 };
 
-/// The same object, by an address that lies in a register. Where a shared variable is named, ptxas has the SM asked for its place in the cluster (S2R, 20 to 50 cycles) each
-/// time; what came out of a shuffle it cannot ask for again.
+/// The same object, by an address that lies in a register. Where a shared variable is named, ptxas has the SM asked for its
+/// place in the cluster (S2R, 20 to 50 cycles) each time; what came out of a shuffle it cannot ask for again.
 template <class T>
 __device__ __forceinline__ T& in_register(T& shared)
 {
@@ -182,7 +185,8 @@ __device__ __forceinline__ T& in_register(T& shared)
     return *static_cast<T*>(__cvta_shared_to_generic(__shfl_sync(0xffffffff, at, 0)));
 }
 
-/// Copies the structs of mails that were just read, by the first warp, half of it for each of two mails: all loads are on their way before the first has come.
+/// Copies the structs of mails that were just read, by the first warp, half of it for each of two mails: all loads are on
+/// their way before the first has come.
 class struct_copy {
 public:
     using P = cuda_platform;
@@ -198,7 +202,8 @@ public:
         for (u32 i = 0; i < pairs; ++i) {
             if (2 * i >= count) break; // one mail, most often
             const u32 mine = 2 * i + threadIdx.x / 16;
-            if (mine < count) kept_[i] = *reinterpret_cast<const uint4*>(&port.record(shared.box.letter(first + mine)).words[word()].raw);
+            if (mine < count)
+                kept_[i] = *reinterpret_cast<const uint4*>(&port.record(shared.box.letter(first + mine)).words[word()].raw);
         }
     }
 
@@ -234,7 +239,8 @@ private:
 
 /// While it waits for other workers' tasks, a worker looks for more mail after so many polls.
 inline constexpr u32 polls_between = 256;
-static_assert(polls_between >= cuda_platform::look_for_stop, "await() counts its polls anew each time: with fewer it would never look for a park");
+static_assert(polls_between >= cuda_platform::look_for_stop,
+              "await() counts its polls anew each time: with fewer it would never look for a park");
 
 template <class List, u32 Threads>
 __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned char* arena)
@@ -380,7 +386,9 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             const mail& letter = box.letter(mine.tag); // and what is needed behind the bodies: in no register, they are the bodies'
             const auto draw = [&]<u32 Size>() {
                 if constexpr (any_of_size<Size>(List{}))
-                    if (size == Size) draw_blocks<List, Threads, Size>(port, letter, blocks, shared.words_of(mine.tag), arena, shared.ends[turn].failure);
+                    if (size == Size)
+                        draw_blocks<List, Threads, Size>(port, letter, blocks, shared.words_of(mine.tag), arena,
+                                                         shared.ends[turn].failure);
             };
             draw.template operator()<Threads>();
             draw.template operator()<128>();
@@ -397,7 +405,8 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             port.answer(mine, plan.looks(mine.tag));
             shared.ends[worker_shared::turn_after(turn)].stopping = port.told_to_stop(); // all have looked at it two mails ago
             // What nobody waits for.
-            if (failed_before) shared.ends[worker_shared::turn_before(turn)].failure.code = 0; // of the mail after the next: all have looked at the one before
+            if (failed_before) shared.ends[worker_shared::turn_before(turn)].failure.code = 0; // of the mail after the next:
+                                                                                               // all have looked at the one before
             failed_before = code != 0;
         }
     }
@@ -487,8 +496,9 @@ __global__ void __launch_bounds__(Threads, PerSm) megakernel(const __grid_consta
     else run_control<PerSm>(args);
 }
 
-/// The same body launched as a kernel of its own: what the stream- and graph-based engines run. Behind a programmatic edge of a
-/// graph it takes its place on an SM early and waits there until its predecessors are complete; otherwise neither call does anything.
+/// The same body launched as a kernel of its own: what the stream- and graph-based engines run. Behind a programmatic
+/// edge of a graph it takes its place on an SM early and waits there until its predecessors are complete; otherwise
+/// neither call does anything.
 template <class Task, u32 Threads>
 __global__ void __launch_bounds__(Threads) plain_kernel(const __grid_constant__ Task task)
 {

@@ -32,7 +32,8 @@ public:
     using team_type = typename P::team;
 
     SLIPSTREAM_BOTH notifier(const engine_memory<P>& memory, const control_state<P>& state, u64 residency_ns)
-        : m_(memory), s_(state), retired_(state.retired_queue()), finished_(state.finished_queue()), leave_ns_(P::clock_ns() + residency_ns)
+        : m_(memory), s_(state), retired_(state.retired_queue()), finished_(state.finished_queue()),
+          leave_ns_(P::clock_ns() + residency_ns)
     {
     }
 
@@ -45,8 +46,8 @@ public:
         return published;
     }
 
-    /// At the end: the counts since the engine was made, for the host. And nobody is told to stop any more: all workers have left, or are about to, and
-    /// those of the next launch may be at work before its control block is.
+    /// At the end: the counts since the engine was made, for the host. And nobody is told to stop any more: all workers have
+    /// left, or are about to, and those of the next launch may be at work before its control block is.
     SLIPSTREAM_BOTH void save(team_type& team)
     {
         if (!team.leader()) return;

@@ -33,22 +33,22 @@
 //   sums_before(array)      each item of a lane_array<u32, 1> becomes the sum of those before it
 //   any(pred), reduce_min(value), reduce_add(value)
 // Not collective, by any lane, on memory that this team (crew) alone uses: add(word, value), which returns the value before,
-// set_bits(word, bits) and clear_bits(word, bits), which return the word before, and claim(word, value), which stores the value, never the
-// same twice, if the word is 0 and says whether it did, join(word, value), which does so with values that may be the same and says whether the word
-// is the value now: lanes may meet on one word.
+// set_bits(word, bits) and clear_bits(word, bits), which return the word before, and claim(word, value), which stores the
+// value, never the same twice, if the word is 0 and says whether it did, join(word, value), which does so with values that may
+// be the same and says whether the word is the value now: lanes may meet on one word.
 //
 // A lane_array<T, N> holds N x 32 values; at(n, k) is touched by the lane that has item k in mask32 alone: a register there.
 //
-// A crew is several teams, of which the first (index 0) leads the others, its helpers: teams(), index() and team() of the caller, sync() of all lanes
-// of all, sync_helpers() of all lanes of the helpers.
+// A crew is several teams, of which the first (index 0) leads the others, its helpers: teams(), index() and team() of the
+// caller, sync() of all lanes of all, sync_helpers() of all lanes of the helpers.
 #pragma once
 #include "device/edge.hpp"
 #include <slipstream/abi/word.hpp>
 
 namespace slipstream::device {
 
-/// mailbox_depth of the platforms that run tasks. One for both: the host lays out the GPU's memory by its own. While a worker runs a chain's mails from one half, the
-/// scheduler fills the other.
+/// mailbox_depth of the platforms that run tasks. One for both: the host lays out the GPU's memory by its own. While a worker
+/// runs a chain's mails from one half, the scheduler fills the other.
 inline constexpr u32 mailbox_places = 16;
 
 enum class order : u8 { relaxed, acquire, release, acq_rel };

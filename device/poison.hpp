@@ -2,14 +2,15 @@
 //
 // A task that fails, and one that is cancelled, poisons what it writes. A task that reads poison, or that names a failed or
 // cancelled task by `after`, is cancelled: it waits for its predecessors like any other, then completes with an empty body. A
-// pure write that succeeds behind the failure heals the bytes it covers. Every poison carries its root cause: the number of the failure that it
-// goes back to. A whole-memory task reads and writes everything.
+// pure write that succeeds behind the failure heals the bytes it covers. Every poison carries its root cause: the number of the
+// failure that it goes back to. A whole-memory task reads and writes everything.
 //
 // WHEN  judged once, when all predecessors are retired and nothing is mailed: whoever could change the answer either is a
-//       predecessor (done, its poison entered before its successors were woken) or waits for the task. (A predecessor's predecessor may be done and not
-//       yet seen; had it failed, the predecessor would have been skipped.) Only who was judged heals: who was mailed before there was poison
-//       comes before the task that failed, if they meet, and may be seen to be complete after it. Failure numbers are given
-//       in the order in which the notifier is told, so that the host finds record n at place n.
+//       predecessor (done, its poison entered before its successors were woken) or waits for the task. (A predecessor's
+//       predecessor may be done and not yet seen; had it failed, the predecessor would have been skipped.) Only who was
+//       judged heals: who was mailed before there was poison comes before the task that failed, if they meet, and may be
+//       seen to be complete after it. Failure numbers are given in the order in which the notifier is told, so that the host
+//       finds record n at place n.
 // BOUND poison_entries_max ranges and failed_runs_max runs of failed tasks; one more, and everything is poisoned: every task that
 //       reads or has an `after` is cancelled until a clear_failure task gets its turn.
 // COST  while nothing failed: one flag, read once a step. After that: a look at the tables for each task that becomes ready or
@@ -118,7 +119,8 @@ struct poison_tables {
         return cause != no_cause;
     }
 
-    /// Cancels a task for what happened in another part: for the oldest cause in this one, if there is any, too; else it is its own.
+    /// Cancels a task for what happened in another part: for the oldest cause in this one, if there is any, too; else it is its
+    /// own.
     SLIPSTREAM_BOTH void cancel_by_itself(team_type& team, u32 slot) const
     {
         const u32 cause = find_cause(team, slot);
@@ -172,7 +174,8 @@ struct poison_tables {
                 const u32 slot = batch[first + k];
                 if (bad >> k & 1)
                     enter(team, slot);
-                else if (state[poison_entry_count] != 0 && judged[slot] == P::get(task_id[slot]) + 1 && !flagged(slot, abi::flag_whole_memory))
+                else if (state[poison_entry_count] != 0 && judged[slot] == P::get(task_id[slot]) + 1
+                         && !flagged(slot, abi::flag_whole_memory))
                     for_each_entry(slot, [&](const abi::access_entry& e) {
                         if (e.is_memory() && e.mode() == abi::access_mode::write) heal(team, e);
                     });
@@ -210,7 +213,8 @@ struct poison_tables {
     {
         const u32 count = state[poison_entry_count];
         bool mine = false;
-        for (u32 i = team.rank(); i < count; i += team.size()) mine |= causes[i] <= cause && abi::covers(entries[i], e); // the oldest is blamed
+        for (u32 i = team.rank(); i < count; i += team.size())
+            mine |= causes[i] <= cause && abi::covers(entries[i], e); // the oldest is blamed
         if (team.any(mine)) return;
         team.sync();
         if (team.leader()) {
@@ -232,7 +236,8 @@ struct poison_tables {
         team.sync();
         if (team.leader()) {
             // Tasks of one ring that are cancelled one after another make one run.
-            if (count != 0 && runs[count - 1].first + runs[count - 1].count == id && runs[count - 1].each == each && runs[count - 1].cause_of(id) == cause) {
+            if (count != 0 && runs[count - 1].first + runs[count - 1].count == id && runs[count - 1].each == each
+                && runs[count - 1].cause_of(id) == cause) {
                 ++runs[count - 1].count;
             } else if (count == failed_runs_max) {
                 if (state[poison_everything] == 0) state[poison_everything] = cause;
@@ -286,7 +291,8 @@ struct poison_tables {
     }
 
     static constexpr u32 no_cause = ~0u;
-    static constexpr u32 crossing_cause = no_cause - 1; ///< in cause_of: cancelled for what happened in another part (crossing.hpp): its own number is its cause
+    static constexpr u32 crossing_cause = no_cause - 1; ///< in cause_of: cancelled for what happened in another part
+                                                        ///< (crossing.hpp): its own number is its cause
 };
 
 /// The scheduler's end: one flag to look at, and calls out of line once it is set.
@@ -322,7 +328,9 @@ public:
     SLIPSTREAM_BOTH report_kind kind_of(u32 slot) const
     {
         const task_outcome o = outcome(slot);
-        return o.status == 0 ? report_kind::completed : (o.failure & outcome_cancelled) != 0 ? report_kind::cancelled : report_kind::failed;
+        return o.status == 0                          ? report_kind::completed
+               : (o.failure & outcome_cancelled) != 0 ? report_kind::cancelled
+                                                      : report_kind::failed;
     }
 
 private:
@@ -334,7 +342,10 @@ private:
                 s_.pool_tags,      s_.first_block,    s_.heads,         s_.task_id,     s_.pool_near_blocks};
     }
     SLIPSTREAM_BOTH_RARE static bool judge(const poison_tables<P> t, team_type team, u32 slot) { return t.judge(team, slot); }
-    SLIPSTREAM_BOTH_RARE static void cancel_out(const poison_tables<P> t, team_type team, u32 slot) { t.cancel_by_itself(team, slot); }
+    SLIPSTREAM_BOTH_RARE static void cancel_out(const poison_tables<P> t, team_type team, u32 slot)
+    {
+        t.cancel_by_itself(team, slot);
+    }
     SLIPSTREAM_BOTH_RARE static u32 collect_out(const poison_tables<P> t, team_type team, u32 completed)
     {
         return t.collect(team, completed);

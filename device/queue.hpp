@@ -4,8 +4,8 @@
 // OWNERS  tail, entries: the producer writes, the consumer reads · head: the consumer writes, the producer reads
 // STATES  entry i: empty (i >= tail) -> full (head <= i < tail) by the producer's publish -> empty by the consumer's release
 // EDGES   RPush (publish) pairs with APop: the entry, and everything the producer did before it
-//         RPop (release) pairs with APush: the consumer is done with the entry, it may be overwritten. Relaxed, by the queue's ends, where the queue has room for
-//         all there ever is, so that nobody looks for room
+//         RPop (release) pairs with APush: the consumer is done with the entry, it may be overwritten. Relaxed, by the queue's
+//         ends, where the queue has room for all there ever is, so that nobody looks for room
 // Both counters live in the control block's fast memory, so every edge has block scope: no L2 round trip.
 #pragma once
 #include "device/platform.hpp"
@@ -25,7 +25,8 @@ template <class P, class T, edge RPush, edge APush, order Look = order::acquire>
 class queue_producer {
 public:
     SLIPSTREAM_BOTH explicit queue_producer(const queue_storage<P, T>& q)
-        : q_(q), tail_(P::load(edge::P5_self, *q.tail, order::relaxed, scope::block)), published_(tail_), head_seen_(tail_ - q.capacity)
+        : q_(q), tail_(P::load(edge::P5_self, *q.tail, order::relaxed, scope::block)), published_(tail_),
+          head_seen_(tail_ - q.capacity)
     {
     }
 

@@ -5,31 +5,35 @@
 //   (linker.hpp, a warp of its own) wakes the successors -> mail stored (one way). With the worker's share
 //   (device/worker.hpp): release of the completion word, acquire after the mail, record read (1 RT).
 //   Per task that is 1 completion store, 1 mail store, 1 step fence shared by everything the step saw.
-//   A staged task was mailed before its predecessors were done: it starts when its worker sees their finished counts (1 release, 1 RT),
-//   and this role is not on the path.
+//   A staged task was mailed before its predecessors were done: it starts when its worker sees their finished counts
+//   (1 release, 1 RT), and this role is not on the path.
 // What is not on it: hazards are found by admission and linked by the linker beside it; retiring is done while the linker works.
 //
 // DISPATCH
 //   no more blocks than workers: each block is one mail; idle workers first, then, when every worker is busy, a second place
-//     behind another task. A task of one block that waits for nobody takes such a place only where much is ready; where the window holds more tasks than two mails a worker,
-//     brief ones up to six, behind brief ones: this role's round is the bound then, and does more at a time. All groups of workers are looked through together: one after the other,
-//     that was a quarter of the round (device/measured.md).
-//   staged (a task that waits for running ones): mailed like any other, with the list of what it waits for; of several brief blocks up to six a worker. No deadlock: whatever a
-//     mail waits for was mailed before it, and each worker takes its mails in order.
-//   chained (staged, of one block): behind the task that it waits for, if that is the last mail of its worker (or the last but one: below), has one block and the
-//     mailbox has room; not if it waits for one on another worker, too, or for more than three. The worker needs no word of anybody for it. Of several that wait for the same task one comes behind it, of
-//     brief ones two, one behind the other; of several that a task waits for, that is the one that was linked last. Whole chains go out together: hand_out_ones().
+//     behind another task. A task of one block that waits for nobody takes such a place only where much is ready; where the
+//     window holds more tasks than two mails a worker, brief ones up to six, behind brief ones: this role's round is the bound
+//     then, and does more at a time. All groups of workers are looked through together: one after the other, that was a quarter
+//     of the round (device/measured.md).
+//   staged (a task that waits for running ones): mailed like any other, with the list of what it waits for; of several brief
+//     blocks up to six a worker. No deadlock: whatever a mail waits for was mailed before it, and each worker takes its mails
+//     in order.
+//   chained (staged, of one block): behind the task that it waits for, if that is the last mail of its worker (or the last but
+//     one: below), has one block and the mailbox has room; not if it waits for one on another worker, too, or for more than
+//     three. The worker needs no word of anybody for it. Of several that wait for the same task one comes behind it, of brief
+//     ones two, one behind the other; of several that a task waits for, that is the one that was linked last. Whole chains go
+//     out together: hand_out_ones().
 //   more blocks than workers: idle workers are invited with a ticket mail and draw block numbers from the record's counter.
 //     An invited worker answers once, when the counter is used up (or a park stops it), and says which; once one has seen it
 //     used up nobody else is invited. No completion per block, no task behind a busy worker.
 //
-// CROSSING (device/crossing.hpp) where there are several parts: a stand-in is not mailed, its task's home is told; and completed when that one answers. While none is linked here,
-//   nothing of it is looked at.
+// CROSSING (device/crossing.hpp) where there are several parts: a stand-in is not mailed, its task's home is told; and completed
+//   when that one answers. While none is linked here, nothing of it is looked at.
 //
 // FAILURE (device/poison.hpp) once a body has failed, completed tasks are settled behind the fence and before the linker hears of
-//   them; the head of the ready queue is judged before its first mail. A cancelled task is completed by the next step, without mail.
-//   A staged task whose predecessor fails is skipped by all its workers: it goes back to the linker, and comes again when its
-//   predecessors are complete. While there is poison nothing is mailed staged.
+//   them; the head of the ready queue is judged before its first mail. A cancelled task is completed by the next step, without
+//   mail. A staged task whose predecessor fails is skipped by all its workers: it goes back to the linker, and comes again when
+//   its predecessors are complete. While there is poison nothing is mailed staged.
 //
 // OWNERS  this role alone writes mails, and what they wait for. Lane k looks after the workers 32 g + k.
 // STATES  of a worker: idle (sent == seen) -> busy -> full (sent - seen = P::mailbox_depth) by mails; back by completions.
@@ -40,7 +44,8 @@
 //         R13 (completed) goes out before the fence, so that the linker works meanwhile: what it hands back (A14) is mailed after
 //         the fence. Nobody else learns of the completion before it: the notifier (R6) is told after.
 //         The fence also makes the records that ingest wrote visible to workers, those of the tasks that the linker had taken in
-//         when this role last looked (A15) before it; a task linked since waits for the next step's if it is staged, else a further fence stands before its mail.
+//         when this role last looked (A15) before it; a task linked since waits for the next step's if it is staged, else a
+//         further fence stands before its mail.
 #pragma once
 #include "device/crossing.hpp"
 
@@ -58,11 +63,13 @@ struct mail {
     u32 tag;           ///< tag_of(mails ever sent to this worker, this one included); 0: no mail
 
     SLIPSTREAM_BOTH u32 slot() const { return slot_and_type & (follows_bit - 1); }
-    SLIPSTREAM_BOTH bool follows() const { return (slot_and_type & follows_bit) != 0; } ///< waits for the mail before it on this worker, and perhaps others
+    SLIPSTREAM_BOTH bool follows() const { return (slot_and_type & follows_bit) != 0; } ///< waits for the mail before it on this
+                                                                                        ///< worker, and perhaps others
     SLIPSTREAM_BOTH u32 type() const { return slot_and_type >> 16; }
     SLIPSTREAM_BOTH u32 block() const { return block_and_waits & (brief_bit - 1); }
     SLIPSTREAM_BOTH bool brief() const { return (block_and_waits & brief_bit) != 0; } ///< its type promises it
-    SLIPSTREAM_BOTH bool joins() const { return (block_and_waits & joins_bit) != 0; } ///< follows; if the one before it is brief, their answers may be one
+    SLIPSTREAM_BOTH bool joins() const { return (block_and_waits & joins_bit) != 0; } ///< follows; if the one before it is brief,
+                                                                                      ///< their answers may be one
     SLIPSTREAM_BOTH u32 waits() const { return block_and_waits >> 28; }
     /// Waits for nothing but mails before it on this worker.
     SLIPSTREAM_BOTH bool only_follows() const { return follows() && waits() == 0; }
@@ -93,7 +100,8 @@ struct done_word {
     static constexpr u32 failed_bit = 1; ///< a body on this worker has failed since the engine was made
     static constexpr u32 drawn_bit = 2;  ///< the last mail was a ticket mail and no ticket is left
     static constexpr u32 paused_bit = 4; ///< the next mail is staged; the worker left for a park and comes back to it
-    static constexpr u32 history_at = 3; ///< a bit a mail, the last one lowest: it was staged, and not run since one before it failed
+    static constexpr u32 history_at = 3; ///< a bit a mail, the last one lowest: it was staged,
+                                         ///< and not run since one before it failed
     static constexpr u32 history = 16;
     static constexpr u32 count_at = history_at + history;
 
@@ -107,18 +115,20 @@ struct done_word {
     SLIPSTREAM_BOTH bool skipped(u32 number) const { return (raw >> history_at >> answered_since(number) & 1) != 0; }
 };
 
-/// Several: the engine may have several parts. Without it nothing of them is compiled: engines of one part would take 6 to 7 % longer for tasks of 131 blocks and for one by itself
-/// (device/measured.md).
+/// Several: the engine may have several parts. Without it nothing of them is compiled: engines of one part would take 6 to 7 %
+/// longer for tasks of 131 blocks and for one by itself (device/measured.md).
 template <class P, u32 Groups = P::worker_groups, bool Several = true>
 class scheduler {
 public:
     using team_type = typename P::team;
 
     SLIPSTREAM_BOTH scheduler(const engine_memory<P>& memory, const control_state<P>& state)
-        : m_(memory), s_(state), poison_(memory, state), crossing_(memory, state), ready_(state.ready_queue()), reports_(state.report_queue()), retired_(state.retired_queue())
+        : m_(memory), s_(state), poison_(memory, state), crossing_(memory, state), ready_(state.ready_queue()),
+          reports_(state.report_queue()), retired_(state.retired_queue())
     {
         SLIPSTREAM_UNROLL
-        for (u32 g = 0; g < Groups; ++g) team_type::each32([&](u32 k) { seen_.at(g, k) = 32 * g + k < m_.n.workers ? s_.seen[32 * g + k] : 0; });
+        for (u32 g = 0; g < Groups; ++g)
+            team_type::each32([&](u32 k) { seen_.at(g, k) = 32 * g + k < m_.n.workers ? s_.seen[32 * g + k] : 0; });
     }
 
     /// One round: poll, hand completions to the linker, fence, bookkeeping while the linker works, mail what is ready. True when it
@@ -161,15 +171,18 @@ public:
             }
             if (parts) crossing_.answer(team, completed, settled_);
             retire(team, completed);
-            // The linker is nearly done by now: sooner than another poll comes back. Bounded; not waited for, it comes round. Nor where much is out: then
-            // other answers come meanwhile. Nor where many tasks are ready for few workers, who have nothing to do meanwhile.
+            // The linker is nearly done by now: sooner than another poll comes back. Bounded; not waited for, it comes round.
+            // Nor where much is out: then other answers come meanwhile. Nor where many tasks are ready for few workers, who
+            // have nothing to do meanwhile.
             more = few_workers() && ready_.known() != 0;
             SLIPSTREAM_ONE_COPY
-            for (u32 i = mails_ <= few_mails ? 0 : P::wait_for_linker; i < P::wait_for_linker && !more; ++i) more = ready_.look(team) || reports_.drained(team);
+            for (u32 i = mails_ <= few_mails ? 0 : P::wait_for_linker; i < P::wait_for_linker && !more; ++i)
+                more = ready_.look(team) || reports_.drained(team);
         } else if (told) {
             fence(team); // as for an answer: the task may be handed over at once
             SLIPSTREAM_ONE_COPY
-            for (u32 i = mails_ <= few_mails ? 0 : P::wait_for_linker; i < P::wait_for_linker && !more; ++i) more = ready_.look(team);
+            for (u32 i = mails_ <= few_mails ? 0 : P::wait_for_linker; i < P::wait_for_linker && !more; ++i)
+                more = ready_.look(team);
         }
         more |= ready_.look(team);
         // Nothing can be mailed that could not be before.
@@ -183,7 +196,8 @@ public:
     /// The park command was seen: no new mails from now on.
     SLIPSTREAM_BOTH void stop_dispatch() { parking_ = true; }
 
-    /// No mail is out, but for a park staged ones that their workers have left for it; and no cancelled task waits for the next step.
+    /// No mail is out, but for a park staged ones that their workers have left for it; and no cancelled task waits for the next
+    /// step.
     SLIPSTREAM_BOTH bool workers_idle(team_type& team)
     {
         if (poison_.pending() != 0) return false;
@@ -278,7 +292,10 @@ private:
     SLIPSTREAM_BOTH u32 worker_or_first(u32 g, u32 k) const { return 32 * g + k < m_.n.workers ? 32 * g + k : 0; }
     /// By lane k: mails that worker 32 g + k has not answered, as far as is known; 0 of one that is none.
     SLIPSTREAM_BOTH u32 due(u32 g, u32 k) { return 32 * g + k < m_.n.workers ? s_.sent[32 * g + k] - seen_.at(g, k) : 0; }
-    SLIPSTREAM_BOTH u16& slot_of_mail(u32 w, u32 number) const { return s_.mailed[w * P::mailbox_depth + number % P::mailbox_depth]; }
+    SLIPSTREAM_BOTH u16& slot_of_mail(u32 w, u32 number) const
+    {
+        return s_.mailed[w * P::mailbox_depth + number % P::mailbox_depth];
+    }
 
     /// Acquires what the polls of this step saw and releases it to whoever is mailed from now on: completions, and the records
     /// of the tasks linked by now.
@@ -292,8 +309,8 @@ private:
         P::fence(edge::R4A5_step_fence, order::release, scope::device);
     }
 
-    /// Was the task of this entry, so many behind the next one, linked after the last fence? Not if the entry was in the queue by then: without that a number that
-    /// was given very long before would say so for ever.
+    /// Was the task of this entry, so many behind the next one, linked after the last fence? Not if the entry was in the queue
+    /// by then: without that a number that was given very long before would say so for ever.
     SLIPSTREAM_BOTH bool is_late(u32 ahead, ready_entry entry) const
     {
         return (static_cast<std::int32_t>(ready_.position() + ahead - fenced_) >= 0) & entry.linked_after(covered_);
@@ -324,7 +341,8 @@ private:
         u32 completed = 0;
         bool drawn = false; // on some lane
         SLIPSTREAM_ONE_COPY
-        while (any != 0) { // an answer of each worker; of one with a chain there are more. All groups together: what they look up flies together
+        while (any != 0) { // an answer of each worker; of one with a chain there are more.
+                           // All groups together: what they look up flies together
             typename P::template lane_array<u32, Groups> slots;
             SLIPSTREAM_UNROLL
             for (u32 g = 0; g < Groups; ++g) {
@@ -349,16 +367,22 @@ private:
                     const done_word word{answers.at(g, k)};
                     const bool mine = (changed[g] >> k & 1) != 0;
                     const bool skipped = word.skipped(seen_.at(g, k));
-                    if (mine && (skipped || (word.raw & done_word::failed_bit) != 0)) s_.counters[failures_seen] = 1; // any lane: they all write the same
-                    drawn |= mine && slots.at(g, k) == open_ && (word.raw & done_word::drawn_bit) != 0; // behind a mail of the open task there is none
-                    if (complete[g] >> k & 1) s_.batch[completed + popcount(complete[g] & ((1u << k) - 1))] = slots.at(g, k) | (skipped ? skipped_flag : 0);
+                    if (mine && (skipped || (word.raw & done_word::failed_bit) != 0))
+                        s_.counters[failures_seen] = 1; // any lane: they all write the same
+                    drawn |= mine && slots.at(g, k) == open_
+                        && (word.raw & done_word::drawn_bit) != 0; // behind a mail of the open task there is none
+                    if (complete[g] >> k & 1)
+                        s_.batch[completed + popcount(complete[g] & ((1u << k) - 1))] =
+                            slots.at(g, k) | (skipped ? skipped_flag : 0);
                 });
                 completed += popcount(complete[g]);
             }
             any = 0;
             SLIPSTREAM_UNROLL
             for (u32 g = 0; g < Groups; ++g) {
-                changed[g] = team.mask32([&](u32 k) { return (changed[g] >> k & 1) && done_word{answers.at(g, k)}.answered_since(seen_.at(g, k)) != 0; });
+                changed[g] = team.mask32([&](u32 k) {
+                    return (changed[g] >> k & 1) && done_word{answers.at(g, k)}.answered_since(seen_.at(g, k)) != 0;
+                });
                 any |= changed[g];
             }
         }
@@ -420,12 +444,14 @@ private:
                 // One that goes before its turn does not come behind a mail of the open task, which may take long.
                 p.depth = entry.waits() == 0 && (!crowded() || (ahead != 0 && open_ != no_slot)) ? 1 : places;
                 u32 mailed;
-                if ((entry.waits() == 0 && (ready_.known() == 1 || poisoned_)) || ahead != 0 || by_itself) { // somebody waits for it
+                if ((entry.waits() == 0 && (ready_.known() == 1 || poisoned_))
+                    || ahead != 0 || by_itself) { // somebody waits for it
                     if (is_late(place, entry)) fence(team);
                     mailed = hand_out(team, p);
                 } else {
                     mailed = hand_out_ones(team, poisoned_ ? 1 : ready_.known(), p.depth); // poisoned: the one that was just judged
-                    // With few workers each may be kept for one that comes behind its last mail, idle ones, too; and if all are idle no answer would ever bring this one its turn.
+                    // With few workers each may be kept for one that comes behind its last mail, idle ones, too; and if all are
+                    // idle no answer would ever bring this one its turn.
                     by_itself = mailed == 0 && kept_ && !postponed_;
                     if (by_itself) continue;
                 }
@@ -482,8 +508,8 @@ private:
         return true;
     }
 
-    /// Of the first 32 ready tasks those that cross, are of one block and wait for nobody: other parts wait for them, and no mail that goes out before another's may be in
-    /// its way. And tells the homes of the stand-ins among them.
+    /// Of the first 32 ready tasks those that cross, are of one block and wait for nobody: other parts wait for them, and no
+    /// mail that goes out before another's may be in its way. And tells the homes of the stand-ins among them.
     SLIPSTREAM_BOTH u32 before_their_turn(team_type& team)
     {
         enum : u32 { stand_in, crosses };
@@ -496,9 +522,11 @@ private:
                 if (k >= ready_.known()) return;
                 const ready_entry entry = ready_.peek(k);
                 const task_head head = P::get(s_.heads[entry.slot()]);
-                facts.at(0, k) = static_cast<u32>(head.stands_in()) << stand_in | static_cast<u32>((head.blocks == 1) & (entry.waits() == 0) & head.crosses()) << crosses;
+                facts.at(0, k) = static_cast<u32>(head.stands_in()) << stand_in
+                    | static_cast<u32>((head.blocks == 1) & (entry.waits() == 0) & head.crosses()) << crosses;
             });
-            team.masks32(found, [&](u32, u32 k) { return facts.at(0, k); }, [](u32 n, u32, u32 value) { return (value >> n & 1) != 0; });
+            team.masks32(found, [&](u32, u32 k) { return facts.at(0, k); },
+                         [](u32 n, u32, u32 value) { return (value >> n & 1) != 0; });
             if (found[stand_in] == 0) return poisoned_ ? 0 : found[crosses];
             SLIPSTREAM_ONE_COPY
             for (u32 bits = found[stand_in]; bits != 0;) {
@@ -509,7 +537,8 @@ private:
             }
         }
     }
-    /// Takes an entry, one of the first 32, out of the ready queue: those before it move up. Returns `places`, which named entries of the queue, as they are now.
+    /// Takes an entry, one of the first 32, out of the ready queue: those before it move up. Returns `places`, which named
+    /// entries of the queue, as they are now.
     SLIPSTREAM_BOTH u32 take_out(team_type& team, u32 place, u32 places)
     {
         typename P::template lane_array<ready_entry, 1> moved;
@@ -520,7 +549,10 @@ private:
         ready_.skip(1);
         return without(places, place);
     }
-    SLIPSTREAM_BOTH static u32 without(u32 places, u32 place) { return (places & low_bits(place)) | (places >> 1 & ~low_bits(place)); }
+    SLIPSTREAM_BOTH static u32 without(u32 places, u32 place)
+    {
+        return (places & low_bits(place)) | (places >> 1 & ~low_bits(place));
+    }
 
     /// A staged task may not be mailed while there is poison, unless some of it was mailed before: it goes back to the linker.
     SLIPSTREAM_BOTH bool declines(team_type& team, u32 slot)
@@ -531,7 +563,8 @@ private:
         return true;
     }
 
-    /// One-block tasks from the head of the ready queue on: all staged or none, unless it is crowded. What is asked of each again and again, by its lane.
+    /// One-block tasks from the head of the ready queue on: all staged or none, unless it is crowded. What is asked of each
+    /// again and again, by its lane.
     struct ones {
         typename P::template lane_array<ready_entry, 1> entries;
         typename P::template lane_array<task_head, 1> heads;
@@ -557,23 +590,25 @@ private:
             const ready_entry entry = out.entries.at(0, k) = ready_.peek(one ? k : 0); // no branch
             const task_head head = out.heads.at(0, k) = P::get(s_.heads[entry.slot()]);
             const bool waiting = entry.waits() != 0;
-            facts.at(0, k) = static_cast<u32>(one & (head.blocks == 1) & (together | (waiting == first_waits))) << alike | static_cast<u32>(waiting) << waits
-                | static_cast<u32>(is_late(k, entry)) << late;
+            facts.at(0, k) = static_cast<u32>(one & (head.blocks == 1) & (together | (waiting == first_waits))) << alike
+                | static_cast<u32>(waiting) << waits | static_cast<u32>(is_late(k, entry)) << late;
         });
-        team.masks32(masks, [&](u32, u32 k) { return facts.at(0, k); }, [](u32 n, u32, u32 value) { return (value >> n & 1) != 0; });
+        team.masks32(masks, [&](u32, u32 k) { return facts.at(0, k); },
+                     [](u32 n, u32, u32 value) { return (value >> n & 1) != 0; });
         out.count = masks[alike] == ~0u ? 32 : lowest_bit(~masks[alike]);
         out.staged = masks[waits] & low_bits(out.count);
         out.late = masks[late] & low_bits(out.count);
         return out;
     }
 
-    /// Is there so much to do that a task may be mailed behind another one? Else it waits for an idle worker, which comes soon: on its
-    /// worker it might stand behind a long or a waiting one. A staged task, which waits anyhow, may at any time.
+    /// Is there so much to do that a task may be mailed behind another one? Else it waits for an idle worker, which comes soon:
+    /// on its worker it might stand behind a long or a waiting one. A staged task, which waits anyhow, may at any time.
     SLIPSTREAM_BOTH bool crowded() const { return ready_.known() + mails_ > m_.n.workers + m_.n.workers / 4; }
 
-    /// Mails one-block tasks, of the first `most` ready ones, in order: behind one that they wait for, or else to workers with fewer than
-    /// `depth` mails due, idle ones first. Returns how many were sent. All is chosen before the first mail goes out: a task whose place is not there
-    /// must not be overtaken by those after it, or two workers may end up waiting for each other's second mail.
+    /// Mails one-block tasks, of the first `most` ready ones, in order: behind one that they wait for, or else to workers with
+    /// fewer than `depth` mails due, idle ones first. Returns how many were sent. All is chosen before the first mail goes
+    /// out: a task whose place is not there must not be overtaken by those after it, or two workers may end up waiting for
+    /// each other's second mail.
     SLIPSTREAM_BOTH u32 hand_out_ones(team_type& team, u32 most, u32 depth)
     {
         ones tasks = ones_in_a_row(team, most);
@@ -605,7 +640,8 @@ private:
                 team.sync();
             }
             const bool deep = depth == places && !chained && tasks.staged == 0 && few_workers() && all_brief(team, tasks);
-            given = choose_idlest(team, popcount(roots), deep ? brief_places : depth, behind != 0, deep, [&](u32 i) { return chained ? s_.parcel_roots[i] : i; });
+            given = choose_idlest(team, popcount(roots), deep ? brief_places : depth, behind != 0, deep,
+                                  [&](u32 i) { return chained ? s_.parcel_roots[i] : i; });
             team.sync();
         }
         typename P::template lane_array<u32, 1> workers, numbers;
@@ -640,8 +676,11 @@ private:
                 const u32 slot = tasks.slot(k), w = workers.at(0, k), tag = tag_of(numbers.at(0, k));
                 const task_head head = tasks.heads.at(0, k);
                 const u32 others = send_others(w, slot, tasks.waits(k), tag);
-                // Does nobody elsewhere wait for the one before it? Behind the first of two: whoever waits for that one waits for the second, too, most often.
-                const u32 only = s_.joins[slot / 32] >> slot % 32, both = s_.joins_both[slot / 32] >> slot % 32 & seconds >> 1 >> k, second = seconds >> k;
+                // Does nobody elsewhere wait for the one before it? Behind the first of two: whoever waits for that one waits
+                // for the second, too, most often.
+                const u32 only = s_.joins[slot / 32] >> slot % 32,
+                          both = s_.joins_both[slot / 32] >> slot % 32 & seconds >> 1 >> k,
+                          second = seconds >> k;
                 const u32 joins = ((only | both | second) & 1) * mail::joins_bit;
                 send(w, {head.slot_and_type | mail::follows_bit, brief_bit(k) | joins | others << 28, head.identity, tag});
             });
@@ -654,15 +693,17 @@ private:
             team.each32([&](u32 k) {
                 if (!(alone >> k & 1)) return;
                 const task_head head = tasks.heads.at(0, k);
-                send(workers.at(0, k), {head.slot_and_type, brief_bit(k) | tasks.waits(k) << 28, head.identity, tag_of(numbers.at(0, k))});
+                send(workers.at(0, k),
+                     {head.slot_and_type, brief_bit(k) | tasks.waits(k) << 28, head.identity, tag_of(numbers.at(0, k))});
             });
         mails_ += mailed;
         team.sync();
         return mailed;
     }
 
-    /// Which of the tasks come behind the one that they wait for and that was linked last: one mailed before (`behind`), or one of this parcel (`within`)? Of two brief
-    /// ones that wait for the same one both do, one behind the other: the second (`seconds`, of those within) begins sooner so than on another worker.
+    /// Which of the tasks come behind the one that they wait for and that was linked last: one mailed before (`behind`), or one
+    /// of this parcel (`within`)? Of two brief ones that wait for the same one both do, one behind the other: the second
+    /// (`seconds`, of those within) begins sooner so than on another worker.
     SLIPSTREAM_BOTH void choose_behind(team_type& team, ones& tasks, u32& behind, u32& within, u32& seconds)
     {
         const u32 count = tasks.count;
@@ -687,13 +728,15 @@ private:
             }
             if (where == 0) return false;
             s_.parcel_workers[k] = where;
-            // Else the one that it waits for is complete and its slot has come again, for a task behind this one. Before it none was mailed from there.
+            // Else the one that it waits for is complete and its slot has come again, for a task behind this one. Before it
+            // none was mailed from there.
             if (where & runs_in_parcel) return (where & link_root) < k;
             return has_place_behind(where - 1, p, slot);
         });
         if (able == 0) return;
-        // Not those that wait for others elsewhere, too: their worker would begin to wait only when it has answered, and another one waits at once. Of a parcel's
-        // chain it is not known where it goes: what the task before comes behind is looked at, and who does so before it.
+        // Not those that wait for others elsewhere, too: their worker would begin to wait only when it has answered, and
+        // another one waits at once. Of a parcel's chain it is not known where it goes: what the task before comes behind is
+        // looked at, and who does so before it.
         able = team.mask32([&](u32 k) {
             if (!(able >> k & 1)) return false;
             const u32 where = runs_on.at(0, k);
@@ -705,7 +748,8 @@ private:
             SLIPSTREAM_UNROLL
             for (u32 i = 0; i < waits_near_max - 1; ++i) {
                 const u32 at = others_run_on.at(i, k);
-                const bool near_it = in_parcel ? (able >> last & 1) != 0 && ((at == before_last) | (second & (at + 1 == where))) : at == where;
+                const bool near_it = in_parcel ? (able >> last & 1) != 0 && ((at == before_last) | (second & (at + 1 == where)))
+                                               : at == where;
                 alone &= (others.at(i, k) == no_slot) | near_it;
             }
             return alone;
@@ -724,7 +768,9 @@ private:
                 return (where & runs_in_parcel) != 0 || slot_of_mail(where - 1, s_.sent[where - 1]) == before.at(0, k);
             });
             // Nobody else comes behind who has such a one behind him.
-            const auto has_second = [&](u32 where) { return (where & runs_in_parcel) != 0 && (second >> 1 >> (where & link_root) & 1) != 0; };
+            const auto has_second = [&](u32 where) {
+                return (where & runs_in_parcel) != 0 && (second >> 1 >> (where & link_root) & 1) != 0;
+            };
             if (second != 0) chosen = team.mask32([&](u32 k) { return (chosen >> k & 1) != 0 && !has_second(runs_on.at(0, k)); });
             second &= chosen << 1;
         }
@@ -733,7 +779,8 @@ private:
         within |= second;
         seconds = second;
         team.each32([&](u32 k) {
-            if (k < count) s_.parcel_links[k] = (within >> k & 1 ? (second >> k & 1 ? k - 1 : runs_on.at(0, k) & link_root) | link_step : k);
+            if (k < count)
+                s_.parcel_links[k] = (within >> k & 1 ? (second >> k & 1 ? k - 1 : runs_on.at(0, k) & link_root) | link_step : k);
             if (!(behind >> k & 1)) return;
             const u32 w = runs_on.at(0, k) - 1;
             s_.parcel_workers[k] = w;
@@ -758,7 +805,8 @@ private:
         }
     }
 
-    /// Is the last mail of worker w of the task p, or of a brief one that waits for p, and was mailed right behind it, where the one in `slot` is brief, too? And is there room?
+    /// Is the last mail of worker w of the task p, or of a brief one that waits for p, and was mailed right behind it, where
+    /// the one in `slot` is brief, too? And is there room?
     SLIPSTREAM_BOTH bool has_place_behind(u32 w, u32 p, u32 slot) const
     {
         const u32 sent = s_.sent[w], due = sent - s_.seen[w];
@@ -766,7 +814,8 @@ private:
         const u32 last = slot_of_mail(w, sent);
         if (last == p) return true;
         // Not answered: what is known of the slot is of that task.
-        return due != 0 && slot_of_mail(w, sent - 1) == p && P::get(s_.waits_near[last * waits_near_max]).slot == p && is_brief(last) && is_brief(slot);
+        return due != 0 && slot_of_mail(w, sent - 1) == p && P::get(s_.waits_near[last * waits_near_max]).slot == p
+            && is_brief(last) && is_brief(slot);
     }
 
     /// Does the window hold more tasks than two mails a worker?
@@ -775,16 +824,18 @@ private:
     {
         return team.mask32([&](u32 k) { return k < tasks.count && !is_brief(tasks.slot(k)); }) == 0;
     }
-    /// Of a worker that owes so many answers: are they of brief tasks, by the last two? (Before a third one they were looked at likewise, but for what came as a chain.)
+    /// Of a worker that owes so many answers: are they of brief tasks, by the last two? (Before a third one they were looked at
+    /// likewise, but for what came as a chain.)
     SLIPSTREAM_BOTH bool owes_brief_ones(u32 w, u32 due) const
     {
         const u32 sent = s_.sent[w];
         return (due < 1 || is_brief(slot_of_mail(w, sent))) && (due < 2 || is_brief(slot_of_mail(w, sent - 1)));
     }
 
-    /// Notes a worker in parcel_workers[place_of(i)] for each i < count, 32 at most, as far as there are workers with fewer than `depth` mails due: those with
-    /// the fewest first, each once, and if `some_taken` none of those that are `taken`. Returns how many were given. `deep`: for brief tasks; a worker may be given several (beside
-    /// it stands how many it was given before), more than `places` only if what it has is brief.
+    /// Notes a worker in parcel_workers[place_of(i)] for each i < count, 32 at most, as far as there are workers with fewer
+    /// than `depth` mails due: those with the fewest first, each once, and if `some_taken` none of those that are `taken`.
+    /// Returns how many were given. `deep`: for brief tasks; a worker may be given several (beside it stands how many it was
+    /// given before), more than `places` only if what it has is brief.
     template <class PlaceOf>
     SLIPSTREAM_BOTH u32 choose_idlest(team_type& team, u32 count, u32 depth, bool some_taken, bool deep, PlaceOf place_of)
     {
@@ -803,16 +854,21 @@ private:
             if (deep && places_due == places) {
                 SLIPSTREAM_UNROLL
                 for (u32 g = 0; g < Groups; ++g)
-                    team.each32([&](u32 k) { if (dues.at(g, k) != full && !owes_brief_ones(32 * g + k, dues.at(g, k) / parcel_step)) dues.at(g, k) = full; });
+                    team.each32([&](u32 k) {
+                        if (dues.at(g, k) != full && !owes_brief_ones(32 * g + k, dues.at(g, k) / parcel_step))
+                            dues.at(g, k) = full;
+                    });
             }
             u32 takers[Groups];
-            team.masks32(takers, [&](u32 g, u32 k) { return dues.at(g, k) % parcel_step; }, [&](u32, u32, u32 due_now) { return due_now == places_due; });
+            team.masks32(takers, [&](u32 g, u32 k) { return dues.at(g, k) % parcel_step; },
+                         [&](u32, u32, u32 due_now) { return due_now == places_due; });
             SLIPSTREAM_UNROLL
             for (u32 g = 0; g < Groups; ++g) {
                 team.each32([&](u32 k) {
                     const u32 i = given + popcount(takers[g] & ((1u << k) - 1));
                     const bool takes = (takers[g] >> k & 1) != 0;
-                    if (takes & (i < count)) s_.parcel_workers[place_of(i)] = 32 * g + k + (places_due - dues.at(g, k) / parcel_step) * parcel_step;
+                    if (takes & (i < count))
+                        s_.parcel_workers[place_of(i)] = 32 * g + k + (places_due - dues.at(g, k) / parcel_step) * parcel_step;
                     if (deep && takes) ++dues.at(g, k);
                 });
                 given += popcount(takers[g]);
@@ -821,12 +877,13 @@ private:
         return given < count ? given : count;
     }
 
-    /// Calls give(i, worker) for each i < count, as far as there are workers with fewer than `depth` mails due: those with the fewest first; a worker may be
-    /// given several. Returns how many were given.
+    /// Calls give(i, worker) for each i < count, as far as there are workers with fewer than `depth` mails due: those with the
+    /// fewest first; a worker may be given several. Returns how many were given.
     template <class Give>
     SLIPSTREAM_BOTH u32 for_idlest(team_type& team, u32 count, u32 depth, Give give)
     {
-        // Looked at once, however many places are tried: six bits a group, in one word of a lane on the GPU, where a loop over registers must be unrolled.
+        // Looked at once, however many places are tried: six bits a group, in one word of a lane on the GPU, where a loop over
+        // registers must be unrolled.
         constexpr u32 bits = 6, in_word = 64 / bits, words = (Groups + in_word - 1) / in_word;
         static_assert(P::mailbox_depth < 1u << bits);
         typename P::template lane_array<u64, words> dues;
@@ -838,7 +895,9 @@ private:
                 dues.at(g / in_word, k) |= static_cast<u64>(32 * g + k < m_.n.workers ? due(g, k) : depth) << bits * (g % in_word);
             }
         });
-        const auto due_of = [&](u32 g, u32 k) { return static_cast<u32>(dues.at(words == 1 ? 0 : g / in_word, k) >> bits * (g % in_word)) & low_bits(bits); };
+        const auto due_of = [&](u32 g, u32 k) {
+            return static_cast<u32>(dues.at(words == 1 ? 0 : g / in_word, k) >> bits * (g % in_word)) & low_bits(bits);
+        };
         u32 given = 0;
         SLIPSTREAM_ONE_COPY
         for (u32 places_due = 0; places_due < depth && given < count; ++places_due) {
@@ -881,7 +940,8 @@ private:
             if (lone) s_.runs_on[slot] = static_cast<u16>(1 + w);
             const u32 waits = p.entry.waits();
             if (waits != 0) send_waits(w, slot, waits, tag_of(number));
-            send(w, {p.head.slot_and_type, (p.tickets ? 0 : p.block + i) | brief | waits << 28, p.head.identity | p.tickets, tag_of(number)});
+            send(w, {p.head.slot_and_type, (p.tickets ? 0 : p.block + i) | brief | waits << 28,
+                     p.head.identity | p.tickets, tag_of(number)});
         });
         mails_ += mailed;
         return mailed;
@@ -900,16 +960,19 @@ private:
         auto& chunks = m_.mailboxes[w].waits[tag % P::mailbox_depth];
         awaited_task first[waits_near_max];
         SLIPSTREAM_UNROLL
-        for (u32 i = 0; i < waits_near_max; ++i) first[i] = P::get(s_.waits_near[slot * waits_near_max + i]); // beyond `count` anything
+        for (u32 i = 0; i < waits_near_max; ++i)
+            first[i] = P::get(s_.waits_near[slot * waits_near_max + i]); // beyond `count` anything
         SLIPSTREAM_UNROLL
         for (u32 i = 0; i < waits_near_max; ++i)
             if (i < count) P::store(edge::R4_mail, chunks[i], first[i].encode(tag), order::relaxed, scope::device);
         SLIPSTREAM_ONE_COPY
-        for (u32 i = waits_near_max; i < count; ++i) P::store(edge::R4_mail, chunks[i], s_.awaited_by(slot, i).encode(tag), order::relaxed, scope::device);
+        for (u32 i = waits_near_max; i < count; ++i)
+            P::store(edge::R4_mail, chunks[i], s_.awaited_by(slot, i).encode(tag), order::relaxed, scope::device);
     }
 
-    /// Of the `waits` tasks, waits_near_max at most, that a chained one waits for, besides the first, those that run elsewhere: the worker itself knows of what it was
-    /// mailed before. (Or else that one is complete and its slot has come again.) Returns how many they are.
+    /// Of the `waits` tasks, waits_near_max at most, that a chained one waits for, besides the first, those that run elsewhere:
+    /// the worker itself knows of what it was mailed before. (Or else that one is complete and its slot has come again.)
+    /// Returns how many they are.
     SLIPSTREAM_BOTH u32 send_others(u32 w, u32 slot, u32 waits, u32 tag)
     {
         auto& chunks = m_.mailboxes[w].waits[tag % P::mailbox_depth];
@@ -926,7 +989,9 @@ private:
 
     static constexpr u32 skipped_flag = 1u << 31; ///< in `batch`, beside a slot
     static constexpr u32 places = 2;        ///< mails that a worker may have due when it gets one that does not follow the last
-    static constexpr u32 brief_places = P::mailbox_depth < 6 ? P::mailbox_depth : 6; ///< the same of a staged task of several brief blocks (the linker bounds how many there are), and of brief ones that wait for nobody
+    static constexpr u32 brief_places =
+        P::mailbox_depth < 6 ? P::mailbox_depth : 6; ///< the same of a staged task of several brief blocks (the linker bounds
+                                                     ///< how many there are), and of brief ones that wait for nobody
     static constexpr u32 few_mails = 8;
     static constexpr u32 runs_in_parcel = 1u << 15; ///< in `runs_on`: task number so many of the parcel in hand
     static constexpr u32 parcel_step = 1u << 16; ///< of `parcel_workers`: so many of the parcel come to that worker before this one
@@ -947,10 +1012,12 @@ private:
     bool fresh_ = true;   ///< no step yet since the launch
     bool postponed_ = false; ///< the staged task at the head of the ready queue was linked after the last fence
     bool kept_ = false;   ///< of the last parcel: some worker is kept for a task that comes behind its last mail
-    u32 fenced_ = 0;      ///< entries of the ready queue, all popped ones included, that were seen when the last fence was made; wraps
+    u32 fenced_ = 0;      ///< entries of the ready queue, all popped ones included, that were seen when
+                          ///< the last fence was made; wraps
     u32 covered_ = 0;     ///< tasks linked when the last fence was made, wrapping; see ready_entry
     u32 mails_ = 0;       ///< mails not yet answered
-    typename P::template lane_array<u32, Groups> seen_; ///< of this lane's workers, as in control_state: a poll looks at nothing else
+    typename P::template lane_array<u32, Groups> seen_; ///< of this lane's workers, as in control_state:
+                                                        ///< a poll looks at nothing else
     u32 open_ = no_slot;  ///< ticket task at the head of the ready queue that workers were invited to
 };
 

@@ -1,26 +1,31 @@
 // The worker's side of the mailbox: wait for mail, draw tickets, answer. Bodies are run by the caller.
 //
-// wait(), read_more() and await() are called by a team of lanes (the first warp on the GPU), all else by one lane (thread 0); the platform's kernel spreads what they
-// return to the block and puts a block barrier before answer(), so that every thread's writes precede the release. The flight record of an ordinary block may be
-// any thread's: it is the second warp's first lane's there, since the leader has enough to do. Where groups of a worker's
-// threads run blocks of a ticket mail side by side, a lane of each draws, records and logs, through a port of its own that keeps nothing else; the
-// recorder then shows what one of them picked up last, the task and not always the block that hangs.
+// wait(), read_more() and await() are called by a team of lanes (the first warp on the GPU), all else by one lane (thread 0);
+// the platform's kernel spreads what they return to the block and puts a block barrier before answer(), so that every thread's
+// writes precede the release. The flight record of an ordinary block may be any thread's: it is the second warp's first lane's
+// there, since the leader has enough to do. Where groups of a worker's threads run blocks of a ticket mail side by side, a
+// lane of each draws, records and logs, through a port of its own that keeps nothing else; the recorder then shows what one of
+// them picked up last, the task and not always the block that hangs.
 //
 // COST per mail: polls of two L2 lines (lone workers: acquire loads and no fence; others: relaxed and one acquire fence, which
 // empties the L1 they share), one recorder store to pinned memory, one release fence, one addition (not waited for) and one
 // store. No atomic that is waited for unless the task has more blocks than there are workers.
 // Mails are read all together, with their records: a mailbox of them costs one poll and one more RT.
-// A staged mail, moreover: a read of what it waits for, behind the mail (1 RT, all chunks together), polls of those finished counts, all of one
-// poll in flight together (of a single one, a lone worker: acquire loads), and one acquire fence.
-// One that follows and waits for nobody elsewhere: nothing of that. Where both are brief and nobody elsewhere was known to wait for the mail before it (or that is the first of two that wait for one: see
-// scheduler), they are answered by one fence, nine at most: what is left of a hop is the recorder's store and an addition.
+// A staged mail, moreover: a read of what it waits for, behind the mail (1 RT, all chunks together), polls of those finished
+// counts, all of one poll in flight together (of a single one, a lone worker: acquire loads), and one acquire fence.
+// One that follows and waits for nobody elsewhere: nothing of that. Where both are brief and nobody elsewhere was known to
+// wait for the mail before it (or that is the first of two that wait for one: see scheduler), they are answered by one fence,
+// nine at most: what is left of a hop is the recorder's store and an addition.
 //
-// OWNERS  worker w alone writes done[w] (once it has left for a park, the scheduler) recorder[w], picks[w] and the counts behind mailbox[w], which it alone reads.
+// OWNERS  worker w alone writes done[w] (once it has left for a park, the scheduler) recorder[w], picks[w] and the counts
+//         behind mailbox[w], which it alone reads.
 // EDGES   A4 (mail, relaxed poll) + A4_mail_fence (acquire, device): the record, and all writes of the predecessors
 //         R5R12_fence (release, device), then R12 (finished count) and R5 (done): the body's writes
 //         none between two mails of a worker: its own barrier
-//         none for picks[w] and what it keeps behind its mailbox: worker w reads back what it stored in the launch before; the host reads when the kernel has left
-//         A12 (finished counts, relaxed poll) + A12_finished_fence (acquire, device): the writes of the predecessors of a staged task
+//         none for picks[w] and what it keeps behind its mailbox: worker w reads back what it stored in the launch before; the
+//         host reads when the kernel has left
+//         A12 (finished counts, relaxed poll) + A12_finished_fence (acquire, device): the writes of the predecessors
+//         of a staged task
 #pragma once
 #include "device/scheduler.hpp"
 
@@ -45,7 +50,8 @@ struct flight_times {
     u64 start_ns;
 };
 
-/// What is to be done with a staged mail. To leave: at once, the engine is aborted or parks. To wait: await() was to give up after some time.
+/// What is to be done with a staged mail. To leave: at once, the engine is aborted or parks. To wait: await() was to
+/// give up after some time.
 enum class verdict : u32 { run, skip, leave, wait };
 
 /// What becomes of the mail in hand.
@@ -60,7 +66,8 @@ struct worker_books {
     mail_outcome outcome; ///< of the mail in hand
 };
 
-/// What comes after each mail that was read, a bit for each of the mailbox's places; chosen when they are read, so that there is little to do between two bodies.
+/// What comes after each mail that was read, a bit for each of the mailbox's places; chosen when they are read, so that there
+/// is little to do between two bodies.
 template <u32 Places>
 struct mail_plan {
     u32 next; ///< goes_on, answers_later
@@ -70,10 +77,11 @@ struct mail_plan {
     SLIPSTREAM_BOTH static bool bit(u32 word, u32 half, u32 number) { return (word >> (half * Places + number % Places) & 1) != 0; }
     /// None of them follows another.
     SLIPSTREAM_BOTH bool none() const { return (next | more) == 0; }
-    /// The mail after this one waits for nothing but mails of this worker: if this one has not failed, and the last answer saw no park, it is at hand and runs at
-    /// once, without await(), while the answer to this one is on its way.
+    /// The mail after this one waits for nothing but mails of this worker: if this one has not failed, and the last answer saw
+    /// no park, it is at hand and runs at once, without await(), while the answer to this one is on its way.
     SLIPSTREAM_BOTH bool goes_on(u32 number) const { return bit(next, 0, number); }
-    /// And the answer to this one may come with a later one: nobody looks for a park in between. Both are brief, and the scheduler says that they may (mail::joins).
+    /// And the answer to this one may come with a later one: nobody looks for a park in between. Both are brief, and the
+    /// scheduler says that they may (mail::joins).
     SLIPSTREAM_BOTH bool answers_later(u32 number) const { return bit(next, 1, number); }
     /// And it is of the same type, and nothing is logged: there is nothing to do between the two bodies.
     SLIPSTREAM_BOTH bool repeats(u32 number) const { return bit(more, 0, number); }
@@ -124,20 +132,22 @@ public:
         if (!leads) return;
         box.answered = box.known = tag_of(P::get(m_.mailboxes[worker].answered));
         box.found = {};
-        box.books = {P::get(m_.picks[worker]), P::load(edge::P5_self, m_.done[worker], order::relaxed, scope::device), P::get(m_.mailboxes[worker].stumbles),
-                     stop_level::none, mail_outcome::ran};
+        box.books = {P::get(m_.picks[worker]), P::load(edge::P5_self, m_.done[worker], order::relaxed, scope::device),
+                     P::get(m_.mailboxes[worker].stumbles), stop_level::none, mail_outcome::ran};
     }
 
-    /// The next mail, or a leaving one when the engine is aborted. Waits; bounded by the stop word. All mails that are there are read together, a lane
-    /// each: those after the next one are at hand then. came(tag of the first, number) is called by all lanes when some are in the inbox, before they are planned: a
-    /// platform that copies the tasks' structs asks for them there, and has them when the plan is made.
+    /// The next mail, or a leaving one when the engine is aborted. Waits; bounded by the stop word. All mails that are there
+    /// are read together, a lane each: those after the next one are at hand then. came(tag of the first, number) is called by
+    /// all lanes when some are in the inbox, before they are planned: a platform that copies the tasks' structs asks for them
+    /// there, and has them when the plan is made.
     template <class Came>
     SLIPSTREAM_BOTH mail wait(team_type& team, Came came)
     {
         team.sync();
         for (u32 attempt = 0; box_.empty(); ++attempt) {
             if (read_more(team, came)) break;
-            const auto level = static_cast<stop_level>(team.broadcast(static_cast<u32>(team.leader() ? look(attempt) : stop_level::none)));
+            const auto level =
+                static_cast<stop_level>(team.broadcast(static_cast<u32>(team.leader() ? look(attempt) : stop_level::none)));
             if (level == stop_level::abort) return mail{mail::leave, 0, 0, 0};
             P::pause(attempt);
         }
@@ -186,8 +196,9 @@ public:
     /// Has any of the last mails failed, or was skipped?
     SLIPSTREAM_BOTH bool stumbled_lately() const { return (box_.books.stumbles & low_bits(P::mailbox_depth)) != 0; }
 
-    /// Waits until the tasks that a staged mail waits for are done, a lane for each of them. Bounded by the stop word. To skip it is the same answer for all blocks of
-    /// the task: nobody waits for a task in a slot that had failures before it, and one that fails there later has another identity.
+    /// Waits until the tasks that a staged mail waits for are done, a lane for each of them. Bounded by the stop word. To skip
+    /// it is the same answer for all blocks of the task: nobody waits for a task in a slot that had failures before it, and
+    /// one that fails there later has another identity.
     SLIPSTREAM_BOTH verdict await(team_type& team, const mail& letter, u32 polls_max = ~0u)
     {
         if (letter.follows()) {
@@ -240,8 +251,9 @@ public:
 
     SLIPSTREAM_BOTH task_record<P>& record(const mail& letter) const { return m_.records[letter.slot()]; }
 
-    /// Draws up to `chunk` block numbers; returns the first, which is >= blocks when none are left. A park or abort stops the drawing: when the run in
-    /// hand, and what was drawn ahead, is over, the counter keeps its value, and the task goes on after the relaunch.
+    /// Draws up to `chunk` block numbers; returns the first, which is >= blocks when none are left. A park or abort stops
+    /// the drawing: when the run in hand, and what was drawn ahead, is over, the counter keeps its value, and the task goes
+    /// on after the relaunch.
     SLIPSTREAM_BOTH u32 draw(task_record<P>& record, u32 blocks, u32 chunk)
     {
         if (look_for_stop() != stop_level::none) return blocks;
@@ -258,7 +270,8 @@ public:
     {
         return static_cast<stop_level>(P::load(edge::P1_stop, *m_.stop, order::relaxed, scope::device));
     }
-    /// Has it seen the counter used up? Where several threads of a worker draw, with a port each, the one that answers must be told.
+    /// Has it seen the counter used up? Where several threads of a worker draw, with a port each, the one that
+    /// answers must be told.
     SLIPSTREAM_BOTH bool all_drawn() const { return drawn_ != 0; }
     SLIPSTREAM_BOTH void set_all_drawn(bool all) { drawn_ = all ? done_word::drawn_bit : 0; }
     SLIPSTREAM_BOTH u32 workers() const { return m_.n.workers; }
@@ -271,7 +284,8 @@ public:
     SLIPSTREAM_BOTH void count_flights(u32 count) { box_.books.picks += count; }
     SLIPSTREAM_BOTH flight_record flight_of(const mail& letter, u32 block) const
     {
-        return {1u << 31 | letter.type() << 8 | (letter.identity >> 27 & 15), letter.identity & 0x7ffffffu, block, sm_ << 16 | worker_};
+        return {1u << 31 | letter.type() << 8 | (letter.identity >> 27 & 15), letter.identity & 0x7ffffffu, block,
+                sm_ << 16 | worker_};
     }
     /// Without counting it.
     SLIPSTREAM_BOTH void note_flight(const flight_record& entry) const { note_flight(entry, *flight_place()); }
@@ -284,7 +298,8 @@ public:
     SLIPSTREAM_BOTH u64 runs() const { return box_.books.picks; }
     SLIPSTREAM_BOTH void set_runs(u64 count) { box_.books.picks = count; }
 
-    /// Keeps a line of history of the run of that number (from 1 on) when a flight log was asked for; beyond its capacity only the count goes on.
+    /// Keeps a line of history of the run of that number (from 1 on) when a flight log was asked for; beyond its capacity
+    /// only the count goes on.
     SLIPSTREAM_BOTH void log_flight(const mail& letter, u32 block, u32 count, flight_times& times, u64 run) const
     {
         if (m_.n.log_capacity == 0) return;
@@ -307,7 +322,8 @@ public:
     /// The mail was not run: one before it failed. Who waits for this one must not run either.
     SLIPSTREAM_BOTH void skip() { stumble(mail_outcome::skipped); }
 
-    /// Answers the mail, and those that are owed an answer: everything their blocks wrote is released, to the scheduler and to the workers of staged tasks.
+    /// Answers the mail, and those that are owed an answer: everything their blocks wrote is released, to the scheduler and to
+    /// the workers of staged tasks.
     /// `looks`: of the plan, which may lie in a register.
     SLIPSTREAM_BOTH void answer(const mail& letter) { answer(letter, plan().looks(letter.tag)); }
     SLIPSTREAM_BOTH void answer(const mail& letter, bool looks)
@@ -322,7 +338,8 @@ public:
         const u32 owed = box_.owed(letter.tag);
         SLIPSTREAM_ONE_COPY
         for (u32 i = owed; i != 0; --i)
-            P::add(edge::R12_finished, record(box_.letter(letter.tag - i)).finished, finished_count::block, order::relaxed, scope::device);
+            P::add(edge::R12_finished, record(box_.letter(letter.tag - i)).finished, finished_count::block, order::relaxed,
+                   scope::device);
         const u32 skipped = done_word{books.done}.skipped_before(owed + 1) | static_cast<u32>(outcome == mail_outcome::skipped);
         books.done = done_word::make(letter.tag, skipped, (books.done & done_word::failed_bit) | drawn_);
         books.stumbles = books.stumbles << (owed + 1) | static_cast<u32>(outcome != mail_outcome::ran);
@@ -337,14 +354,16 @@ public:
 
     /// May answer_alone() answer this one?
     SLIPSTREAM_BOTH bool is_alone(const mail& letter) const { return plan().none() && !letter.tickets() && !stumbled(); }
-    /// The same for a block that has not failed, where no answer is owed and the next mail does not follow: the shortest way to others.
+    /// The same for a block that has not failed, where no answer is owed and the next mail does not follow: the
+    /// shortest way to others.
     SLIPSTREAM_BOTH void answer_alone(const mail& letter)
     {
         finished_word* const finished = finished_of(letter);
         release();
         answer_released(letter, *finished);
     }
-    /// In two parts, for who looks in between whether the block failed. That look, the mail and the address cost nothing where they were found before the fence.
+    /// In two parts, for who looks in between whether the block failed. That look, the mail and the address cost nothing where
+    /// they were found before the fence.
     SLIPSTREAM_BOTH finished_word* finished_of(const mail& letter) const { return P::keep(&record(letter).finished); }
     SLIPSTREAM_BOTH void release() const { P::fence(edge::R5R12_fence, order::release, scope::device); }
     SLIPSTREAM_BOTH void answer_released(const mail& letter, finished_word& finished)
@@ -369,11 +388,12 @@ public:
         P::set(m_.mailboxes[worker_].answered, box_.answered + 1);
         P::set(m_.mailboxes[worker_].stumbles, 0u);
         // Relaxed: nobody awaits it; the kernel's end publishes it.
-        P::store(edge::P5_self, m_.done[worker_], done_word::make(letter.tag, 0, box_.books.done & done_word::failed_bit), order::relaxed, scope::device);
+        P::store(edge::P5_self, m_.done[worker_], done_word::make(letter.tag, 0, box_.books.done & done_word::failed_bit),
+                 order::relaxed, scope::device);
     }
 
-    /// Keeps for the host, and for the next launch, what was counted; the last thing that a worker does whose await() told it to leave. Mails that
-    /// were read and not answered are read again.
+    /// Keeps for the host, and for the next launch, what was counted; the last thing that a worker does whose await() told it
+    /// to leave. Mails that were read and not answered are read again.
     SLIPSTREAM_BOTH void save()
     {
         P::set(m_.picks[worker_], box_.books.picks);
@@ -393,14 +413,18 @@ private:
         if (follow == 0) return {};
         const u32 only = team.mask32([&](u32 k) { return k < pairs && box_.letter(first + k + 1).only_follows(); });
         const u32 later = team.mask32([&](u32 k) {
-            return k < pairs && k % (box_.owed_max + 1) < box_.owed_max && box_.letter(first + k).may_wait_for(box_.letter(first + k + 1));
+            return k < pairs && k % (box_.owed_max + 1) < box_.owed_max
+                   && box_.letter(first + k).may_wait_for(box_.letter(first + k + 1));
         });
-        const u32 alike = team.mask32([&](u32 k) { return k < pairs && box_.letter(first + k).type() == box_.letter(first + k + 1).type(); });
+        const u32 alike = team.mask32([&](u32 k) {
+            return k < pairs && box_.letter(first + k).type() == box_.letter(first + k + 1).type();
+        });
         const auto places = [&](u32 bits) { // mail first + k has place (first + k) % depth
             const u32 by = first % P::mailbox_depth;
             return (bits << by | bits >> (P::mailbox_depth - by)) & low_bits(P::mailbox_depth);
         };
-        const plan_type plan{places(only) | places(later) << P::mailbox_depth, (logs() ? 0 : places(later & alike)) | places(follow) << P::mailbox_depth};
+        const plan_type plan{places(only) | places(later) << P::mailbox_depth,
+                             (logs() ? 0 : places(later & alike)) | places(follow) << P::mailbox_depth};
         return stumbled_lately() ? plan.stumbled() : plan;
     }
     /// By the one that answers, of the mail in hand.
@@ -410,9 +434,9 @@ private:
         box_.found.plan = plan().stumbled();
     }
 
-    /// What to do with a mail that follows others on this worker. By the leader. It may wait for any of the last ones, and is skipped if any of them stumbled:
-    /// if that was another, it comes again when what it waits for is complete. Those before them were answered when it was mailed, and it would not have
-    /// been if they had failed.
+    /// What to do with a mail that follows others on this worker. By the leader. It may wait for any of the last ones, and is
+    /// skipped if any of them stumbled: if that was another, it comes again when what it waits for is complete. Those before
+    /// them were answered when it was mailed, and it would not have been if they had failed.
     SLIPSTREAM_BOTH verdict after_the_last()
     {
         if (stumbled_lately()) return verdict::skip;
@@ -421,19 +445,23 @@ private:
         return verdict::leave;
     }
     SLIPSTREAM_BOTH bool stumbled() const { return box_.books.outcome != mail_outcome::ran; }
-    SLIPSTREAM_BOTH void pause() { P::store(edge::R5_done, m_.done[worker_], box_.books.done | done_word::paused_bit, order::relaxed, scope::device); }
+    SLIPSTREAM_BOTH void pause()
+    {
+        P::store(edge::R5_done, m_.done[worker_], box_.books.done | done_word::paused_bit, order::relaxed, scope::device);
+    }
 
     SLIPSTREAM_BOTH stop_level look(u32 attempt) const
     {
         return attempt % P::look_for_stop != P::look_for_stop - 1 ? stop_level::none : look_for_stop();
     }
 
-    /// A worker that waits with a staged mail leaves for a park, too: the mail stays where it is, and the next launch's worker takes it
-    /// up again. So does one that has come to a mail that follows another. A park waits for the mail in hand, those whose answers come with it, and one that was at
-    /// hand, or was not read yet, when the last was answered.
+    /// A worker that waits with a staged mail leaves for a park, too: the mail stays where it is, and the next launch's worker
+    /// takes it up again. So does one that has come to a mail that follows another. A park waits for the mail in hand, those
+    /// whose answers come with it, and one that was at hand, or was not read yet, when the last was answered.
     SLIPSTREAM_BOTH bool stopped(team_type& team, u32 attempt)
     {
-        const auto level = static_cast<stop_level>(team.broadcast(static_cast<u32>(team.leader() ? look(attempt) : stop_level::none)));
+        const auto level =
+            static_cast<stop_level>(team.broadcast(static_cast<u32>(team.leader() ? look(attempt) : stop_level::none)));
         if (level == stop_level::park && team.leader()) pause();
         return level != stop_level::none;
     }
@@ -444,8 +472,8 @@ private:
         return P::load(edge::A12_finished, m_.records[slot].finished, order::relaxed, scope::device);
     }
 
-    /// What a block that failed or was skipped adds to the finished count. Only the first such task of a slot is noted: nobody waits for
-    /// a later one until the linker has set the count back.
+    /// What a block that failed or was skipped adds to the finished count. Only the first such task of a slot is noted: nobody
+    /// waits for a later one until the linker has set the count back.
     SLIPSTREAM_BOTH u64 note_failure(const mail& letter)
     {
         task_record<P>& slot = record(letter);
@@ -468,9 +496,9 @@ struct ticket_run {
     u32 count;
 };
 
-/// Draws the blocks of a ticket mail for one of its `drawers` on this worker. So many at a time that a run lasts 32 us or more, of which
-/// the counter's round trip is little; while many are left the next ones are drawn when a run begins; towards the end ever fewer, so
-/// that all drawers end together (guided self-scheduling: Polychronopoulos and Kuck, 1987).
+/// Draws the blocks of a ticket mail for one of its `drawers` on this worker. So many at a time that a run lasts 32 us or
+/// more, of which the counter's round trip is little; while many are left the next ones are drawn when a run begins; towards
+/// the end ever fewer, so that all drawers end together (guided self-scheduling: Polychronopoulos and Kuck, 1987).
 template <class P>
 class ticket_drawer {
 public:
@@ -486,9 +514,9 @@ public:
         return run_of(port_.draw(record_, blocks_, chunk), chunk);
     }
 
-    /// To be called when a run begins: what comes next, or none, where draw() must be asked when it is over. Whatever it returns is to be run, whether a
-    /// park comes or not: nothing waits for an answer here, and that look for a park counts the next time. Not of blocks that last long: a park would
-    /// wait for three of them, and there is nothing to gain.
+    /// To be called when a run begins: what comes next, or none, where draw() must be asked when it is over. Whatever it
+    /// returns is to be run, whether a park comes or not: nothing waits for an answer here, and that look for a park counts
+    /// the next time. Not of blocks that last long: a park would wait for three of them, and there is nothing to gain.
     SLIPSTREAM_BOTH ticket_run draw_ahead()
     {
         const u32 chunk = share();

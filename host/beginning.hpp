@@ -1,7 +1,7 @@
 // An engine that begins as if it had run for long, and one of sizes that users cannot ask for: for proofs.
 //
-// Counters wrap after 2^27 tasks (identities in mails), 2^32 tasks (queues, mails, finished counts), 2^32 ring slots, or 2^32 laps of
-// a ring (its tags). A run that begins a little before sees them wrap at once.
+// Counters wrap after 2^27 tasks (identities in mails), 2^32 tasks (queues, mails, finished counts), 2^32 ring slots,
+// or 2^32 laps of a ring (its tags). A run that begins a little before sees them wrap at once.
 #pragma once
 #include "device/control.hpp"
 #include "host/backend.hpp"
@@ -11,7 +11,8 @@
 namespace slipstream::host {
 
 struct beginning {
-    u64 position = 0;      ///< of the first task and of the first slot of every ring, below 2^54; all counters begin with its low bits
+    u64 position = 0;      ///< of the first task and of the first slot of every ring, below 2^54;
+                           ///< all counters begin with its low bits
     bool any_size = false; ///< windows and rings from 2 slots on
     /// Puts something around the backend: a device that fails as no device here does.
     std::function<std::unique_ptr<backend>(std::unique_ptr<backend>)> around{};

@@ -16,7 +16,8 @@ std::optional<crossing_entry> crossing_book::find(task_handle place)
 {
     const std::lock_guard lock(mutex_);
     // One more: none_yet comes first.
-    const auto at = std::ranges::lower_bound(entries_, place.position + 1, {}, [&](const crossing_entry& e) { return e.positions[place.ring] + 1; });
+    const auto at = std::ranges::lower_bound(entries_, place.position + 1, {},
+                                             [&](const crossing_entry& e) { return e.positions[place.ring] + 1; });
     if (at != entries_.end() && at->is_in(place.ring) && at->place_in(place.ring) == place) return *at;
     const auto kept = kept_places_.find({place.ring, place.position});
     if (kept == kept_places_.end()) return {};

@@ -1,7 +1,8 @@
-// Which tasks touch memory of several parts, and which stand-ins they have there: so that a failure that one part tells of in its own terms can be told in the
-// caller's.
+// Which tasks touch memory of several parts, and which stand-ins they have there: so that a failure that one part tells of in its
+// own terms can be told in the caller's.
 //
-// An entry is of use until its task and all its stand-ins are retired, and for ever if they did not all succeed: like the failure_book, what is known stays known.
+// An entry is of use until its task and all its stand-ins are retired, and for ever if they did not all succeed:
+// like the failure_book, what is known stays known.
 #pragma once
 #include <array>
 #include <deque>
@@ -36,7 +37,8 @@ public:
     std::optional<task_status> remembered(task_handle task);
 
     static constexpr u32 prune_turn = 32;
-    /// Lets go of the oldest entries, some at each call, as far as status_of(place) says that they are over. At least at every prune_turn notes.
+    /// Lets go of the oldest entries, some at each call, as far as status_of(place) says that they are over.
+    /// At least at every prune_turn notes.
     template <class StatusOf>
     void prune(const StatusOf& status_of)
     {
@@ -67,7 +69,8 @@ private:
     void pop(bool keep);
 
     std::mutex mutex_;
-    /// Where an entry is not, its position is that of the last one before it that is; before any is, none_yet. So that in each part positions ascend.
+    /// Where an entry is not, its position is that of the last one before it that is; before any is, none_yet.
+    /// So that in each part positions ascend.
     std::deque<crossing_entry> entries_;
     std::array<u64, abi::parts_max> last_ = [] { std::array<u64, abi::parts_max> none; none.fill(none_yet); return none; }();
     u64 noted_ = 0;

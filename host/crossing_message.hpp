@@ -1,6 +1,8 @@
-// The messages of a task that touches memory of several parts and says nothing beside its struct, put together in one go: its own, and its stand-ins'.
+// The messages of a task that touches memory of several parts and says nothing beside its struct, put together in one go:
+// its own, and its stand-ins'.
 //
-// The same bytes as runtime_core::submit makes of them chunk by chunk (abi/message.hpp), as slipstream/short_message.hpp has them for other tasks.
+// The same bytes as runtime_core::submit makes of them chunk by chunk (abi/message.hpp),
+// as slipstream/short_message.hpp has them for other tasks.
 #pragma once
 #include <array>
 #include <bit>
@@ -24,7 +26,8 @@ struct located_members {
     bool cross() const { return (parts & (parts - 1)) != 0; }
 };
 
-/// Puts the entries of those members that use(member) has a mode for, behind the header; returns the chunk behind them and how many entries they are.
+/// Puts the entries of those members that use(member) has a mode for, behind the header;
+/// returns the chunk behind them and how many entries they are.
 template <class Use>
 std::pair<u32, u32> put_entries(const located_members& members, detail::short_room& out, const Use& use)
 {
@@ -49,25 +52,32 @@ std::pair<u32, u32> put_entries(const located_members& members, detail::short_ro
             }
         } else {
             if (run != 0) put_handles(0);
-            out[at++] = detail::vector_of(abi::encode_range(abi::encode_first(abi::entry_kind::range, *mode, 0), m.range.address, m.range.bytes_and_handle));
+            out[at++] = detail::vector_of(
+                abi::encode_range(abi::encode_first(abi::entry_kind::range, *mode, 0), m.range.address, m.range.bytes_and_handle));
         }
     }
     if (run != 0) put_handles(0);
     return {at, entries};
 }
 
-/// Makes of a task's message, which is short and has all members, that of one that crosses. What it does to memory of other parts is its stand-ins' to say: those members only
-/// rebuild its struct.
-inline void make_crossing(detail::short_room& message, const located_members& members, u32 type, u32 blocks, u32 scalars, abi::crossing_word word)
+/// Makes of a task's message, which is short and has all members, that of one that crosses. What it does to memory of other parts
+/// is its stand-ins' to say: those members only rebuild its struct.
+inline void make_crossing(detail::short_room& message, const located_members& members, u32 type, u32 blocks, u32 scalars,
+                          abi::crossing_word word)
 {
-    const auto [chunks, entries] = put_entries(members, message, [&](const auto& m) { return std::optional(m.part == members.home ? m.mode : access_mode::none); });
+    const auto [chunks, entries] = put_entries(members, message, [&](const auto& m) {
+        return std::optional(m.part == members.home ? m.mode : access_mode::none);
+    });
     message[0] = detail::vector_of(abi::message_header{blocks, type, abi::flag_crossing, entries, scalars, chunks, word}.encode());
 }
 
-/// The message of the stand-in in a part, in which some member lies; type: the one of stand-ins. Returns how many ring slots it takes; of a short task it is short.
+/// The message of the stand-in in a part, in which some member lies; type: the one of stand-ins.
+/// Returns how many ring slots it takes; of a short task it is short.
 inline u32 make_stand_in(detail::short_room& out, const located_members& members, u32 part, u32 type, abi::crossing_word word)
 {
-    const auto [chunks, entries] = put_entries(members, out, [&](const auto& m) { return m.part == part ? std::optional(m.mode) : std::nullopt; });
+    const auto [chunks, entries] = put_entries(members, out, [&](const auto& m) {
+        return m.part == part ? std::optional(m.mode) : std::nullopt;
+    });
     out[0] = detail::vector_of(abi::message_header{0, type, abi::flag_crossing, entries, 0, chunks, word}.encode());
     for (u32 c = 0; c < abi::slot_chunks - 1; ++c) out[chunks + c] = detail::chunk_vector{};
     return (chunks + abi::slot_chunks - 1) / abi::slot_chunks;

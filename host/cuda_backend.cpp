@@ -14,7 +14,8 @@ namespace {
 void check(cudaError_t status, const char* what)
 {
     if (status == cudaSuccess) return;
-    throw device_error(std::string(what) + ": " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")" + cuda_remedy(status));
+    throw device_error(std::string(what) + ": " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")"
+                       + cuda_remedy(status));
 }
 
 /// For memory: where there is too little, that is what is said.
@@ -69,7 +70,8 @@ public:
             throw config_error("sms_left_free = " + std::to_string(configuration.sms_left_free) + ": this GPU has "
                                + std::to_string(sms) + " SMs and the engine needs two");
         per_sm_ = configuration.workers_per_sm;
-        blocks_ = std::min((sms - configuration.sms_left_free) * per_sm_, 32 * device::cuda_worker_groups(per_sm_, configuration.parts > 1) + 1);
+        blocks_ = std::min((sms - configuration.sms_left_free) * per_sm_,
+                           32 * device::cuda_worker_groups(per_sm_, configuration.parts > 1) + 1);
         check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, -5), "cudaStreamCreateWithPriority");
     }
 
@@ -91,7 +93,8 @@ public:
     {
         const current_gpu here(device_);
         void* p = nullptr;
-        check_memory(cudaHostAlloc(&p, std::max<std::size_t>(bytes, 16), cudaHostAllocMapped | cudaHostAllocPortable), "cudaHostAlloc", bytes);
+        check_memory(cudaHostAlloc(&p, std::max<std::size_t>(bytes, 16), cudaHostAllocMapped | cudaHostAllocPortable),
+                     "cudaHostAlloc", bytes);
         pinned_.push_back(p);
         std::memset(p, 0, bytes);
         return p;
@@ -124,30 +127,35 @@ public:
 
     std::size_t near_bytes_max() const override
     {
-        // 1 KiB a block is the system's. Of static shared memory the megakernel has 4.7 KiB (the structs and flight records of a mailbox), and what the bodies' collectives take.
+        // 1 KiB a block is the system's. Of static shared memory the megakernel has 4.7 KiB (the structs and flight records of a
+        // mailbox), and what the bodies' collectives take.
         const current_gpu here(device_);
         cudaFuncAttributes kernel{};
         check(cudaFuncGetAttributes(&kernel, megakernel_), "cudaFuncGetAttributes");
-        return properties_.sharedMemPerMultiprocessor / per_sm_ - 1024 - std::max<std::size_t>(2048, (kernel.sharedSizeBytes + 1023) / 1024 * 1024);
+        return properties_.sharedMemPerMultiprocessor / per_sm_ - 1024
+            - std::max<std::size_t>(2048, (kernel.sharedSizeBytes + 1023) / 1024 * 1024);
     }
 
     void prepare(std::size_t near_bytes) override
     {
         const current_gpu here(device_);
         if (image_.shared_bytes > near_bytes_max())
-            throw config_error("a task type's blocks need " + std::to_string(image_.shared_bytes) + " B of shared memory on an SM (shared_bytes, times 256 / threads where a type says `threads`), "
-                               + std::to_string(near_bytes_max()) + " B are there; lower shared_bytes, raise threads, or lower workers_per_sm");
+            throw config_error("a task type's blocks need " + std::to_string(image_.shared_bytes)
+                               + " B of shared memory on an SM (shared_bytes, times 256 / threads where a type says `threads`), "
+                               + std::to_string(near_bytes_max())
+                               + " B are there; lower shared_bytes, raise threads, or lower workers_per_sm");
         shared_ = static_cast<u32>(std::max<std::size_t>(near_bytes, image_.shared_bytes));
         // Never less than before: other runtimes, and the other parts of an engine, may launch the same kernel with more.
         cudaFuncAttributes kernel{};
         check(cudaFuncGetAttributes(&kernel, megakernel_), "cudaFuncGetAttributes");
-        check(cudaFuncSetAttribute(megakernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, std::max(static_cast<int>(shared_), kernel.maxDynamicSharedSizeBytes)),
+        check(cudaFuncSetAttribute(megakernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   std::max(static_cast<int>(shared_), kernel.maxDynamicSharedSizeBytes)),
               "cudaFuncSetAttribute (shared memory of the megakernel)");
         int fit = 0;
         check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, megakernel_, static_cast<int>(image_.threads), shared_),
               "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
-        if (const std::string problem = launch_problem({properties_.name, static_cast<u32>(properties_.multiProcessorCount), blocks_, per_sm_,
-                                                        static_cast<u32>(fit), image_.threads, shared_});
+        if (const std::string problem = launch_problem({properties_.name, static_cast<u32>(properties_.multiProcessorCount),
+                                                        blocks_, per_sm_, static_cast<u32>(fit), image_.threads, shared_});
             !problem.empty())
             throw config_error(problem);
     }

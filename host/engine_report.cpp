@@ -1,7 +1,7 @@
 // What an engine is doing, in words: for the exception that ends it and for the watchdog.
 //
-// Rings, completion and the flight recorder lie in pinned memory: they can be read while the kernel is resident, hangs, or is gone with
-// its context. The window can be read only when the kernel has left, since its state lives in fast memory until then.
+// Rings, completion and the flight recorder lie in pinned memory: they can be read while the kernel is resident, hangs, or is
+// gone with its context. The window can be read only when the kernel has left, since its state lives in fast memory until then.
 #include "device/control.hpp"
 #include "host/runtime_core.hpp"
 #include <algorithm>
@@ -20,7 +20,10 @@ constexpr u32 predecessors_told_max = 6;
 } // namespace
 
 /// A part has one ring, which has the part's number.
-std::string runtime_core::name_of(task_handle h) const { return std::to_string(member_.part + h.ring) + ":" + std::to_string(h.position); }
+std::string runtime_core::name_of(task_handle h) const
+{
+    return std::to_string(member_.part + h.ring) + ":" + std::to_string(h.position);
+}
 
 u64 runtime_core::low_water(u32 ring) const
 {
@@ -31,7 +34,9 @@ u64 runtime_core::low_water(u32 ring) const
 std::string runtime_core::describe_task(task_handle h, u32 type)
 {
     const std::string of_type = type < image_.types ? image_.names[type] : "?";
-    const std::string own = h.ring < rings_.size() && h.position < rings_[h.ring]->submitted.load(std::memory_order_acquire) ? task_name(h, type) : of_type;
+    const std::string own = h.ring < rings_.size() && h.position < rings_[h.ring]->submitted.load(std::memory_order_acquire)
+                                ? task_name(h, type)
+                                : of_type;
     return of_type + (own != of_type ? " '" + own + "'" : std::string()) + " (submission " + name_of(h) + ")";
 }
 
@@ -44,19 +49,22 @@ std::string runtime_core::describe_rings()
         u64 late = 0;
         for (u64 p = done; p < begun; ++p) late += !is_retired({r, p});
         const u64 consumed = P::load(edge::A1_ring_consumed, memory_.ring_pages[r].consumed, order::acquire, scope::system);
-        text += "\n  ring " + std::to_string(member_.part + r) + ": " + std::to_string(late) + " submission(s) unfinished, the first of them " + name_of({r, done}) + ", the last "
-            + name_of({r, begun - 1}) + "; " + std::to_string(consumed) + " ring slots were taken from it";
+        text += "\n  ring " + std::to_string(member_.part + r) + ": " + std::to_string(late)
+            + " submission(s) unfinished, the first of them " + name_of({r, done}) + ", the last " + name_of({r, begun - 1}) + "; "
+            + std::to_string(consumed) + " ring slots were taken from it";
     }
     return text;
 }
 
-/// Calls visit(worker, record, task) for those that have picked up a block of a task that is not retired; returns how many have not.
+/// Calls visit(worker, record, task) for those that have picked up a block of a task that is not retired;
+/// returns how many have not.
 template <class Visit>
 u32 runtime_core::for_each_held(const Visit& visit)
 {
     u32 idle = 0;
     for (u32 w = 0; w < memory_.n.workers; ++w) {
-        const auto record = device::flight_record::decode(P::load(edge::P3_recorder, memory_.recorder[w], order::relaxed, scope::system));
+        const auto record
+            = device::flight_record::decode(P::load(edge::P3_recorder, memory_.recorder[w], order::relaxed, scope::system));
         task_handle h{record.ring(), 0};
         if (record.ring_and_type != 0 && h.ring < rings_.size()) {
             // The record keeps 27 bits: the position with those that is nearest to the low-water mark.
@@ -78,8 +86,8 @@ std::string runtime_core::describe_workers()
 {
     std::string text;
     const u32 idle = for_each_held([&](u32 w, const device::flight_record& record, task_handle h) {
-        text += "\n  worker " + std::to_string(w) + " on SM " + std::to_string(record.place >> 16) + " picked up block " + std::to_string(record.block) + " of "
-            + describe_task(h, record.type());
+        text += "\n  worker " + std::to_string(w) + " on SM " + std::to_string(record.place >> 16) + " picked up block "
+            + std::to_string(record.block) + " of " + describe_task(h, record.type());
     });
     return text + "\n  " + std::to_string(idle) + " of " + std::to_string(memory_.n.workers) + " worker(s) hold no unfinished task";
 }
@@ -91,7 +99,8 @@ std::string runtime_core::describe_window()
     std::vector<abi::chunk> near(arguments_.offsets.near_bytes / 16), far(arguments_.offsets.far_bytes / 16);
     backend_->read(near.data(), arguments_.near_saved, arguments_.offsets.near_bytes);
     backend_->read(far.data(), arguments_.far, arguments_.offsets.far_bytes);
-    const device::control_state<P> s(n, arguments_.offsets, reinterpret_cast<unsigned char*>(near.data()), reinterpret_cast<unsigned char*>(far.data()));
+    const device::control_state<P> s(n, arguments_.offsets, reinterpret_cast<unsigned char*>(near.data()),
+                                     reinterpret_cast<unsigned char*>(far.data()));
     const auto handle_in = [&](u32 slot) {
         const u64 id = P::get(s.task_id[slot]);
         return task_handle{static_cast<u32>(id >> 56), id & ((u64{1} << 56) - 1)};
@@ -99,8 +108,8 @@ std::string runtime_core::describe_window()
     std::vector<u32> slots;
     for (u32 slot = 0; slot < n.window; ++slot)
         if (s.in_flight[slot / 32] >> slot % 32 & 1) slots.push_back(slot);
-    std::string text = "\n  window: " + std::to_string(slots.size()) + " of " + std::to_string(n.window_used) + " slots hold a task that is not complete, "
-        + std::to_string(*s.free_slot_count) + " are free";
+    std::string text = "\n  window: " + std::to_string(slots.size()) + " of " + std::to_string(n.window_used)
+        + " slots hold a task that is not complete, " + std::to_string(*s.free_slot_count) + " are free";
     for (u32 r = 0; r < n.rings; ++r)
         if (const u64 begun = rings_[r]->begun.load(std::memory_order_acquire); s.progress[r].messages < begun)
             text += "\n  ring " + std::to_string(member_.part + r) + ": " + name_of({r, s.progress[r].messages})
@@ -115,13 +124,15 @@ std::string runtime_core::describe_window()
         u32 before = 0;
         std::string names;
         for (const u32 p : slots)
-            if (p != slot && (s.successor_word(p * n.groups() + slot / 32) >> slot % 32 & 1) != 0 && ++before <= predecessors_told_max)
+            if (p != slot && (s.successor_word(p * n.groups() + slot / 32) >> slot % 32 & 1) != 0
+                && ++before <= predecessors_told_max)
                 names += (before > 1 ? ", " : "") + name_of(handle_in(p));
         const device::task_head head = P::get(s.heads[slot]);
         text += "\n  " + describe_task(handle_in(slot), head.slot_and_type >> 16)
             + (before != 0 ? " waits for " + names
-               : (head.entries_and_flags >> 16 & abi::flag_crossing) != 0 ? (head.blocks == 0 ? " stands in for a task of another part" : " waits for nobody here, or for other parts")
-                                                                          : " waits for nobody: it runs, or is about to");
+               : (head.entries_and_flags >> 16 & abi::flag_crossing) != 0
+                   ? (head.blocks == 0 ? " stands in for a task of another part" : " waits for nobody here, or for other parts")
+                   : " waits for nobody: it runs, or is about to");
         if (before > predecessors_told_max) text += " and " + std::to_string(before - predecessors_told_max) + " more";
     }
     return text;

@@ -12,8 +12,8 @@ constexpr u32 block_bytes = word_bytes / word;
 
 constexpr u32 buckets_least = 64;
 
-/// The access index gives way where the rest needs the room: a large one for some accesses, the smallest for nothing. Without it every access is compared with
-/// all of the window: at 1024 slots that is six times slower.
+/// The access index gives way where the rest needs the room: a large one for some accesses, the smallest for nothing.
+/// Without it every access is compared with all of the window: at 1024 slots that is six times slower.
 device::control_offsets choose_index(device::sizes& n, u64 most)
 {
     constexpr u32 words_left = 6;
@@ -29,7 +29,8 @@ device::control_offsets choose_looks(device::sizes& n, u64 most)
     n.ahead_slots = device::ahead_slots_least;
     const device::control_offsets least = choose_index(n, most);
     const u32 index = n.index_buckets;
-    for (u32 slots = n.lone_workers != 0 ? device::ahead_slots_max : device::ahead_slots_least; slots > device::ahead_slots_least; slots /= 2) {
+    for (u32 slots = n.lone_workers != 0 ? device::ahead_slots_max : device::ahead_slots_least; slots > device::ahead_slots_least;
+         slots /= 2) {
         n.ahead_slots = slots;
         const device::control_offsets offsets = choose_index(n, most);
         if (n.index_buckets == index && offsets.near_bytes <= most) return offsets;
@@ -45,9 +46,10 @@ device::control_offsets share_fast_memory(device::sizes& n, u64 most)
 {
     n.pool_near_blocks = 0;
     const device::control_offsets offsets = choose_looks(n, most);
-    // Of the pool in fast memory what fits beside the rest: a look at it costs 30 cycles there, 300 in device memory. But all workers are launched with
-    // the control block's fast memory, and what it takes of an SM they lack as L1: beyond a size nine blocks for eight window slots are enough. The driver gives an SM
-    // shared memory by steps, of which the last three are 164, 196 and 228 KiB: a byte more than fits the first of these costs 32 KiB of L1.
+    // Of the pool in fast memory what fits beside the rest: a look at it costs 30 cycles there, 300 in device memory. But all
+    // workers are launched with the control block's fast memory, and what it takes of an SM they lack as L1: beyond a size nine
+    // blocks for eight window slots are enough. The driver gives an SM shared memory by steps, of which the last three are 164,
+    // 196 and 228 KiB: a byte more than fits the first of these costs 32 KiB of L1.
     constexpr u64 usual = 160 << 10, last_steps = 64 << 10;
     const u64 comfortable = most < usual ? most : std::min(usual, most - last_steps);
     const u64 room = std::min<u64>(most, std::max<u64>(comfortable, offsets.near_bytes + n.window * 9 / 8 * block_bytes));

@@ -15,27 +15,36 @@ std::string gpu_problem(const gpu_facts& f, int ordinal)
     const std::string gpu = "cuda:" + std::to_string(ordinal);
     switch (f.answer) {
     case gpu_answer::no_driver:
-        return std::string("no NVIDIA driver is loaded: install driver 580 or newer (https://www.nvidia.com/drivers)") + host_instead;
+        return std::string("no NVIDIA driver is loaded: install driver 580 or newer (https://www.nvidia.com/drivers)")
+            + host_instead;
     case gpu_answer::old_driver:
-        return "the NVIDIA driver is too old: it knows CUDA " + (f.driver_cuda ? "up to " + cuda_version(f.driver_cuda) : std::string("of an earlier version"))
-            + ", and this build needs " + cuda_version(f.build_cuda) + "; install driver 580 or newer (https://www.nvidia.com/drivers)" + host_instead;
+        return "the NVIDIA driver is too old: it knows CUDA "
+            + (f.driver_cuda ? "up to " + cuda_version(f.driver_cuda) : std::string("of an earlier version"))
+            + ", and this build needs " + cuda_version(f.build_cuda)
+            + "; install driver 580 or newer (https://www.nvidia.com/drivers)" + host_instead;
     case gpu_answer::other: return "no usable NVIDIA GPU (" + f.said + ")" + host_instead;
     case gpu_answer::no_device: break;
     case gpu_answer::good: break;
     }
     if (f.answer == gpu_answer::no_device || f.count == 0)
-        return std::string("no NVIDIA GPU found: use a machine with one of compute capability 8.0 or newer, or look whether CUDA_VISIBLE_DEVICES hides it")
+        return std::string("no NVIDIA GPU found: use a machine with one of compute capability 8.0 or newer, "
+                           "or look whether CUDA_VISIBLE_DEVICES hides it")
             + host_instead;
     if (ordinal >= f.count)
-        return "there is no " + gpu + "; this machine has " + std::to_string(f.count) + " GPU(s), from cuda:0 to cuda:" + std::to_string(f.count - 1);
+        return "there is no " + gpu + "; this machine has " + std::to_string(f.count) + " GPU(s), from cuda:0 to cuda:"
+            + std::to_string(f.count - 1);
     if (!f.answers)
-        return gpu + " does not answer: look at it with nvidia-smi; when an earlier kernel of this process failed there, start a new process";
+        return gpu + " does not answer: look at it with nvidia-smi; "
+                     "when an earlier kernel of this process failed there, start a new process";
     if (f.major < 8)
-        return f.name + " has compute capability " + std::to_string(f.major) + "." + std::to_string(f.minor) + "; 8.0 or newer is needed" + host_instead;
-    if (!f.cooperative_launch) return f.name + " has no cooperative launch, which keeps all blocks of a kernel resident" + std::string(host_instead);
+        return f.name + " has compute capability " + std::to_string(f.major) + "." + std::to_string(f.minor)
+            + "; 8.0 or newer is needed" + host_instead;
+    if (!f.cooperative_launch)
+        return f.name + " has no cooperative launch, which keeps all blocks of a kernel resident" + std::string(host_instead);
     if (f.sms < 2)
-        return f.name + " shows " + std::to_string(f.sms) + " SM, and the engine needs two: one schedules, the others work; give this process a larger share "
-                        "of the GPU" + host_instead;
+        return f.name + " shows " + std::to_string(f.sms)
+            + " SM, and the engine needs two: one schedules, the others work; give this process a larger share of the GPU"
+            + host_instead;
     return {};
 }
 
@@ -46,7 +55,8 @@ std::string launch_problem(const launch_facts& f)
             + " blocks of the megakernel fit on an SM (" + std::to_string(f.threads) + " threads, " + std::to_string(f.shared_bytes)
             + " B shared memory); lower workers_per_sm or the window";
     if (f.blocks < 2 || static_cast<u64>(f.fit_per_sm) * f.sms < f.blocks)
-        return f.name + " is too small: " + std::to_string(f.blocks) + " blocks must be resident at once, one of them to schedule, and "
+        return f.name + " is too small: " + std::to_string(f.blocks)
+            + " blocks must be resident at once, one of them to schedule, and "
             + std::to_string(static_cast<u64>(f.fit_per_sm) * f.sms) + " fit on its " + std::to_string(f.sms)
             + " SM(s); lower sms_left_free or workers_per_sm, or give this process a larger share of the GPU" + host_instead;
     return {};
@@ -58,7 +68,8 @@ std::string memory_problem(const std::string& call, u64 bytes, u64 free, u64 tot
     std::string text = call + " of " + mib(bytes) + " found no room";
     if (!pinned && total != 0) text += " (" + mib(free) + " of the GPU's " + mib(total) + " are free)";
     return text
-        + (pinned ? "; lower config::staging_bytes, ring_slots, rings or flight_log, or raise the limit on locked memory (ulimit -l)"
+        + (pinned ? "; lower config::staging_bytes, ring_slots, rings or flight_log, "
+                    "or raise the limit on locked memory (ulimit -l)"
                   : "; lower config::memory_bytes or the window, or end what else holds memory of this GPU (nvidia-smi)");
 }
 
@@ -84,8 +95,8 @@ std::string cuda_remedy(int code)
     case 718: // cudaErrorInvalidPc
     case 719: // cudaErrorLaunchFailure
     case 721: // cudaErrorTensorMemoryLeak
-        return "; this process's CUDA context is lost with it: no CUDA call works in this process any more, a new process does (in this one the host device "
-               "does)";
+        return "; this process's CUDA context is lost with it: no CUDA call works in this process any more, a new process does "
+               "(in this one the host device does)";
     case 803: // cudaErrorSystemDriverMismatch
         return "; the parts of the NVIDIA driver are of different versions: restart the machine";
     default: return {};

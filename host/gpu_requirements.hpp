@@ -1,4 +1,5 @@
-// What a GPU must be and have, and what to do where it is not: judged from plain facts, so that it can be tested without such a GPU.
+// What a GPU must be and have, and what to do where it is not: judged from plain facts,
+// so that it can be tested without such a GPU.
 #pragma once
 #include <slipstream/abi/portable.hpp>
 #include <string>

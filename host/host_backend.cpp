@@ -39,7 +39,8 @@ public:
 
     void* take_pinned(std::size_t bytes) override { return take(bytes); }
     void* take_device(std::size_t bytes) override { return take(bytes); }
-    void write(void* to, const void* from, std::size_t bytes) override { if (bytes) std::memcpy(to, from, bytes); } // memcpy(null, null, 0) is undefined
+    // memcpy(null, null, 0) is undefined
+    void write(void* to, const void* from, std::size_t bytes) override { if (bytes) std::memcpy(to, from, bytes); }
     void read(void* to, const void* from, std::size_t bytes) override { if (bytes) std::memcpy(to, from, bytes); }
     std::size_t near_bytes_max() const override { return ~std::size_t{0}; }
     void prepare(std::size_t) override {}
@@ -76,8 +77,9 @@ private:
         bytes = std::max<std::size_t>(bytes, 16);
         void* const pointer = ::operator new(bytes, std::align_val_t{256}, std::nothrow);
         if (pointer == nullptr)
-            throw device_error(std::to_string(bytes >> 20) + " MiB of this machine's memory found no room; lower config::memory_bytes, staging_bytes, ring_slots or "
-                               "flight_log");
+            throw device_error(std::to_string(bytes >> 20)
+                               + " MiB of this machine's memory found no room; "
+                                 "lower config::memory_bytes, staging_bytes, ring_slots or flight_log");
         std::memset(pointer, 0, bytes);
         blocks_.emplace_back(pointer, bytes);
         return pointer;
@@ -112,7 +114,8 @@ private:
             // Until its queue is empty: slots come round sooner.
             bool notified = false;
             while (!ended(n) && (n = notifier.round(team)) == round_result::busy) notified = true;
-            const bool busy = notified || i == round_result::busy || a == round_result::busy || l == round_result::busy || s == round_result::busy;
+            const bool busy = notified || i == round_result::busy || a == round_result::busy || l == round_result::busy
+                || s == round_result::busy;
             attempt = busy ? 0 : attempt + 1;
             if (attempt) P::pause(attempt);
         }

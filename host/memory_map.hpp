@@ -19,9 +19,12 @@ public:
         piece mine{address, address + bytes, part, false};
         auto first = first_behind(mine.begin), last = first;
         for (; last != pieces_.end() && last->begin < mine.end; ++last) {
-            if (last->pool) throw config_error("cannot place this memory: some of it lies in the pool of part " + std::to_string(last->part) + ", where it stays");
+            if (last->pool)
+                throw config_error("cannot place this memory: some of it lies in the pool of part " + std::to_string(last->part)
+                                   + ", where it stays");
             if (last->part != part)
-                throw config_error("cannot place this memory: some of it was placed in part " + std::to_string(last->part) + "; what was placed stays where it is");
+                throw config_error("cannot place this memory: some of it was placed in part " + std::to_string(last->part)
+                                   + "; what was placed stays where it is");
         }
         // With its neighbours of the same part it becomes one piece.
         const auto joins = [&](const piece& p) { return !p.pool && p.part == part; };
@@ -79,7 +82,10 @@ private:
     };
 
     /// The first piece with something at or behind the address.
-    std::vector<piece>::const_iterator first_behind(u64 address) const { return std::ranges::upper_bound(pieces_, address, {}, &piece::end); }
+    std::vector<piece>::const_iterator first_behind(u64 address) const
+    {
+        return std::ranges::upper_bound(pieces_, address, {}, &piece::end);
+    }
     void insert(const piece& p)
     {
         if (p.begin != p.end) pieces_.insert(first_behind(p.begin), p);

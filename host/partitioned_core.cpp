@@ -22,13 +22,14 @@ std::vector<config> divide(const config& whole, const kernel_image& image)
     std::vector<config> out(whole.parts, whole);
     const u32 sms = gpu ? cuda_multiprocessors(*gpu) : 0;
     if (gpu && sms != 0 && sms < u64{whole.sms_left_free} + 2ull * whole.parts)
-        throw config_error("parts = " + std::to_string(whole.parts) + ": each needs two SMs, and this GPU has " + std::to_string(sms) + ", less sms_left_free = "
-                           + std::to_string(whole.sms_left_free));
+        throw config_error("parts = " + std::to_string(whole.parts) + ": each needs two SMs, and this GPU has "
+                           + std::to_string(sms) + ", less sms_left_free = " + std::to_string(whole.sms_left_free));
     const u32 threads = whole.host_workers != 0 ? whole.host_workers : host_workers_usual();
     for (u32 p = 0; p < whole.parts; ++p) {
         config& c = out[p];
         c.device = gpu ? "cuda:" + std::to_string(*gpu) : "host";
-        if (sms != 0) c.sms_left_free = sms - share_of(sms - whole.sms_left_free, whole.parts, p); // without a GPU the first part says what is wrong
+        if (sms != 0) // without a GPU the first part says what is wrong
+            c.sms_left_free = sms - share_of(sms - whole.sms_left_free, whole.parts, p);
         c.host_workers = std::max(1u, share_of(threads, whole.parts, p));
     }
     return out;
@@ -38,14 +39,17 @@ config checked(config c)
 {
     if (c.parts < 1 || c.parts > abi::parts_max)
         throw config_error("parts = " + std::to_string(c.parts) + ": must be 1 to " + std::to_string(abi::parts_max));
-    if (c.batch) throw config_error("parts = " + std::to_string(c.parts) + ": batch mode has one part; set config::batch to false, or config::parts to 1");
+    if (c.batch)
+        throw config_error("parts = " + std::to_string(c.parts)
+                           + ": batch mode has one part; set config::batch to false, or config::parts to 1");
     c.rings = 1;
     return c;
 }
 
 } // namespace
 
-partitioned_core::partitioned_core(const config& configuration, const kernel_image& image) : image_(image), config_(checked(configuration))
+partitioned_core::partitioned_core(const config& configuration, const kernel_image& image)
+    : image_(image), config_(checked(configuration))
 {
     const std::vector<config> each = divide(config_, image);
     // All memory is taken before the first kernel: nothing is allocated while one is resident.
@@ -118,8 +122,9 @@ void partitioned_core::for_each_access(u32 type, const void* task, const submit_
         std::memcpy(&range, at, sizeof range);
         u32 rows_and_pitch[2] = {1, 0};
         if (layout.rect_mask >> k & 1) std::memcpy(rows_and_pitch, at + sizeof range, sizeof rows_and_pitch);
-        visit(declared_access{static_cast<access_mode>(layout.member_mode[k]), range.address, range.bytes_and_handle & detail::member_bytes_max, rows_and_pitch[0],
-                              rows_and_pitch[1], static_cast<u32>(range.bytes_and_handle >> detail::member_handle_shift)});
+        visit(declared_access{static_cast<access_mode>(layout.member_mode[k]), range.address,
+                              range.bytes_and_handle & detail::member_bytes_max, rows_and_pitch[0], rows_and_pitch[1],
+                              static_cast<u32>(range.bytes_and_handle >> detail::member_handle_shift)});
     }
     for (const declared_access& a : options.accesses) visit(a);
 }
@@ -132,7 +137,8 @@ partitioned_core::route partitioned_core::route_of(u32 type, const void* task, c
     const u32 members = image_.table[type].members;
     const bool too_many = options.after.size() + members + options.accesses.size() > config_.accesses_max;
     const bool nothing = members == 0 && options.accesses.empty();
-    if (options.order == ordering::whole_memory || too_many || (options.order == ordering::by_access && nothing)) return {0, (1u << parts()) - 1, true};
+    if (options.order == ordering::whole_memory || too_many || (options.order == ordering::by_access && nothing))
+        return {0, (1u << parts()) - 1, true};
 
     u32 touched = 0, reads = 0, writes = 0; // reads, writes: by the first access that does anything, or writes
     for_each_access(type, task, options, [&](const declared_access& a) {
@@ -148,7 +154,8 @@ partitioned_core::route partitioned_core::route_of(u32 type, const void* task, c
     return way;
 }
 
-submit_status partitioned_core::submit(u32 type, const void* task, const submit_options& options, bool may_block, task_handle& handle, u32 flags)
+submit_status partitioned_core::submit(u32 type, const void* task, const submit_options& options, bool may_block,
+                                       task_handle& handle, u32 flags)
 {
     claim();
     if (type >= image_.types) return cores_.front()->submit(type, task, options, may_block, handle); // says that there is none
@@ -165,8 +172,9 @@ submit_status partitioned_core::submit(u32 type, const void* task, const submit_
     const route way = route_of(type, task, options);
     if (way.crosses()) return submit_crossing(way, type, task, options, may_block, handle, flags);
     runtime_core& core = *cores_[way.home];
-    const submit_status status = options.after.empty() ? core.submit(type, task, options, may_block, handle)
-                                                       : core.submit(type, task, told_to(way.home, way, options), may_block, handle);
+    const submit_status status = options.after.empty()
+                                     ? core.submit(type, task, options, may_block, handle)
+                                     : core.submit(type, task, told_to(way.home, way, options), may_block, handle);
     if (status == submit_status::submitted) handle.ring = way.home;
     return status;
 }
@@ -225,8 +233,8 @@ submit_options partitioned_core::told_to_stand_in(u32 part, const route& way, co
     return told;
 }
 
-/// What each part has to know of, and no other: poison, for one, is noted and healed where the memory is. (Of a rectangle that reaches into several they all have
-/// all.) The home has the typed members anyway; returns those that are not its own.
+/// What each part has to know of, and no other: poison, for one, is noted and healed where the memory is. (Of a rectangle that
+/// reaches into several they all have all.) The home has the typed members anyway; returns those that are not its own.
 u32 partitioned_core::share_accesses(const route& way, u32 type, const void* task, const submit_options& options)
 {
     for_each_bit(way.parts, [&](u32 p) { declared_[p].clear(); });
@@ -240,7 +248,9 @@ u32 partitioned_core::share_accesses(const route& way, u32 type, const void* tas
         ++k;
         if (own_member) return;
         if ((touched & (touched - 1)) != 0 && a.rows <= 1)
-            map_seen().for_each_piece(a.address, a.bytes, [&](u64 begin, u64 end, u32 p) { declared_[p].push_back({a.mode, begin, end - begin}); });
+            map_seen().for_each_piece(a.address, a.bytes, [&](u64 begin, u64 end, u32 p) {
+                declared_[p].push_back({a.mode, begin, end - begin});
+            });
         else
             for_each_bit(touched, [&](u32 p) { declared_[p].push_back(a); });
     });
@@ -248,7 +258,8 @@ u32 partitioned_core::share_accesses(const route& way, u32 type, const void* tas
 }
 
 /// As submit_crossing(), for nearly every task that crosses. Full: nothing was done, and that one finds out why.
-submit_status partitioned_core::submit_short_crossing(const located_members& members, u32 type, const void* task, u32 blocks, bool may_block, task_handle& handle)
+submit_status partitioned_core::submit_short_crossing(const located_members& members, u32 type, const void* task, u32 blocks,
+                                                      bool may_block, task_handle& handle)
 {
     const auto encode = image_.short_encoders[type];
     if (encode == nullptr) return submit_status::full;
@@ -261,7 +272,8 @@ submit_status partitioned_core::submit_short_crossing(const located_members& mem
     const std::optional<u32> meeting = room ? take_meeting(members.home, may_block) : std::nullopt;
     if (!meeting) return submit_status::full;
 
-    make_crossing(message, members, type, blocks, image_.table[type].scalars, abi::crossing_word::make(*meeting, static_cast<u32>(std::popcount(others))));
+    make_crossing(message, members, type, blocks, image_.table[type].scalars,
+                  abi::crossing_word::make(*meeting, static_cast<u32>(std::popcount(others))));
     const u64 position = cores_[members.home]->put_taken(message, slots);
     meetings_[members.home].held_by[*meeting] = position;
     crossing_entry entry{members.home, members.parts};
@@ -275,7 +287,8 @@ submit_status partitioned_core::submit_short_crossing(const located_members& mem
     return submit_status::submitted;
 }
 
-submit_status partitioned_core::submit_crossing(const route& way, u32 type, const void* task, const submit_options& options, bool may_block, task_handle& handle, u32 flags)
+submit_status partitioned_core::submit_crossing(const route& way, u32 type, const void* task, const submit_options& options,
+                                                bool may_block, task_handle& handle, u32 flags)
 {
     const u32 others = way.parts & ~(1u << way.home), stand_in_type = image_.types - 1;
     const u32 foreign_members = share_accesses(way, type, task, options);
@@ -306,7 +319,8 @@ submit_status partitioned_core::submit_crossing(const route& way, u32 type, cons
     return submit_status::submitted;
 }
 
-/// Looks for entries that are over at every few of them only: the GPU writes the marks that tell, so that nearly each look is a cache miss.
+/// Looks for entries that are over at every few of them only: the GPU writes the marks that tell,
+/// so that nearly each look is a cache miss.
 void partitioned_core::note(const crossing_entry& entry)
 {
     if (book_.note(entry) % crossing_book::prune_turn == 0)
@@ -330,7 +344,8 @@ std::optional<u32> partitioned_core::take_meeting(u32 home, bool may_block)
     return number;
 }
 
-/// Where the failure is for which a stand-in of the task was cancelled, in the terms of that part. known: false when that may still turn out.
+/// Where the failure is for which a stand-in of the task was cancelled, in the terms of that part.
+/// known: false when that may still turn out.
 std::optional<task_handle> partitioned_core::origin_of(const crossing_entry& entry, bool& known)
 {
     std::optional<task_handle> origin;
@@ -343,9 +358,9 @@ std::optional<task_handle> partitioned_core::origin_of(const crossing_entry& ent
     return origin;
 }
 
-/// What has become of the task at a place, or, if something was cancelled for it, of that. Pending also while the home has told and some stand-in has not. A part
-/// says of a task that was cancelled for a stand-in, and of a stand-in whose task did not succeed, that they failed with status_crossing. Ends: each step goes
-/// to something that failed earlier.
+/// What has become of the task at a place, or, if something was cancelled for it, of that. Pending also while the home has told
+/// and some stand-in has not. A part says of a task that was cancelled for a stand-in, and of a stand-in whose task did not
+/// succeed, that they failed with status_crossing. Ends: each step goes to something that failed earlier.
 task_status partitioned_core::status_of(task_handle place, bool is_cause)
 {
     std::optional<task_handle> crossed; // the first task on the way that was cancelled for what happened in another part
@@ -406,7 +421,8 @@ bool partitioned_core::wait_all(deadline until)
     return true;
 }
 
-/// In all parts at once: each forgets its poison when the turn of its own piece of it comes, with everything before it retired everywhere.
+/// In all parts at once: each forgets its poison when the turn of its own piece of it comes,
+/// with everything before it retired everywhere.
 task_handle partitioned_core::clear_failure()
 {
     submit_options options;
@@ -423,7 +439,10 @@ void partitioned_core::after_stream(cuda_stream stream)
     for (const auto& core : cores_) core->after_stream(stream);
 }
 
-void partitioned_core::signal_stream(cuda_stream stream, task_handle handle) { owner_of(handle).signal_stream(stream, {0, handle.position}); }
+void partitioned_core::signal_stream(cuda_stream stream, task_handle handle)
+{
+    owner_of(handle).signal_stream(stream, {0, handle.position});
+}
 
 void partitioned_core::pause()
 {
@@ -458,13 +477,16 @@ data_handle partitioned_core::register_range(const void* data, u64 bytes, u64 ro
     for (const auto& core : cores_)
         if (core != cores_[part]) core->adopt(handle);
     part_of_handle_[handle.index] = static_cast<u8>(part);
-    if (part == 0 && !map_.holds(handle.address, bounding)) registered_unplaced_.push_back({handle.address, handle.address + bounding});
+    if (part == 0 && !map_.holds(handle.address, bounding))
+        registered_unplaced_.push_back({handle.address, handle.address + bounding});
     return handle;
 }
 
 void partitioned_core::place(const void* data, u64 bytes, u32 part)
 {
-    if (part >= parts()) throw config_error("part " + std::to_string(part) + ": this engine has " + std::to_string(parts()) + ", from 0 on; see config::parts");
+    if (part >= parts())
+        throw config_error("part " + std::to_string(part) + ": this engine has " + std::to_string(parts())
+                           + ", from 0 on; see config::parts");
     if (data == nullptr || bytes == 0) throw config_error("cannot place empty memory");
     const u64 begin = reinterpret_cast<u64>(data), end = begin + bytes;
     {
@@ -490,7 +512,9 @@ u32 partitioned_core::part_of(const void* data)
 
 void* partitioned_core::allocate(u64 bytes, u32 part)
 {
-    if (part >= parts()) throw config_error("part " + std::to_string(part) + ": this engine has " + std::to_string(parts()) + ", from 0 on; see config::parts");
+    if (part >= parts())
+        throw config_error("part " + std::to_string(part) + ": this engine has " + std::to_string(parts())
+                           + ", from 0 on; see config::parts");
     return cores_[part]->allocate(bytes);
 }
 

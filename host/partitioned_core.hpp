@@ -1,12 +1,13 @@
 // An engine of several parts (config::parts): a runtime_core each, with its own control block, ring, workers and memory.
 //
-// A task goes to the part whose memory it touches, as if there were no others. One that touches several crosses: it goes to one of them, its home, and a stand-in to each
-// of the others, which has its accesses there. The device orders them (device/crossing.hpp); here it is found out what crosses, and what a part tells in terms of its own
-// ring and of stand-ins is told in the caller's. A handle's ring is its part.
+// A task goes to the part whose memory it touches, as if there were no others. One that touches several crosses: it goes to
+// one of them, its home, and a stand-in to each of the others, which has its accesses there. The device orders them
+// (device/crossing.hpp); here it is found out what crosses, and what a part tells in terms of its own ring and of stand-ins is
+// told in the caller's. A handle's ring is its part.
 //
 // OWNERS  the thread that holds the rings, all of them (claim): who submits; meetings, scratch, the copy of the memory map
-//         memory map, registration: under mutex_, which is not on the way of a task that touches handles; part_of_handle: written under mutex_, once, before the caller
-//         has the handle
+//         memory map, registration: under mutex_, which is not on the way of a task that touches handles;
+//         part_of_handle: written under mutex_, once, before the caller has the handle
 //         crossing tasks: the book's own lock
 // ORDER   crossing tasks come in the same order in all rings, since one thread submits: device/crossing.hpp says why that is needed
 #pragma once
@@ -27,7 +28,8 @@ public:
     runtime_core& core(u32 part) { return *cores_.at(part); }
     const config& configuration() const { return config_; }
 
-    submit_status submit(u32 type, const void* task, const submit_options& options, bool may_block, task_handle& handle, u32 flags = 0);
+    submit_status submit(u32 type, const void* task, const submit_options& options, bool may_block, task_handle& handle,
+                         u32 flags = 0);
     task_status query(task_handle handle);
     task_status wait(task_handle handle, deadline until);
     bool wait_all(deadline until);
@@ -76,10 +78,13 @@ private:
     /// A predecessor that succeeded is none any more.
     bool matters(task_handle predecessor) { return !query(predecessor).ok(); }
     u32 parts_touched(const declared_access& access);
-    template <class Visit> void for_each_access(u32 type, const void* task, const submit_options& options, const Visit& visit) const;
+    template <class Visit>
+    void for_each_access(u32 type, const void* task, const submit_options& options, const Visit& visit) const;
     route route_of(u32 type, const void* task, const submit_options& options);
-    submit_status submit_crossing(const route& way, u32 type, const void* task, const submit_options& options, bool may_block, task_handle& handle, u32 flags);
-    submit_status submit_short_crossing(const located_members& members, u32 type, const void* task, u32 blocks, bool may_block, task_handle& handle);
+    submit_status submit_crossing(const route& way, u32 type, const void* task, const submit_options& options, bool may_block,
+                                  task_handle& handle, u32 flags);
+    submit_status submit_short_crossing(const located_members& members, u32 type, const void* task, u32 blocks, bool may_block,
+                                        task_handle& handle);
     void note(const crossing_entry& entry);
     submit_options told_to(u32 part, const route& way, const submit_options& options);
     submit_options told_to_home(const route& way, u32 type, const submit_options& options);

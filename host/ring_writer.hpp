@@ -87,7 +87,8 @@ private:
     template <class Store>
     static void store(device::ring_slot<P>& slot, u32 c, chunk_vector chunk, chunk_vector tag)
     {
-        Store::store(device::edge::R0_ring_publish, slot.chunks[c], std::bit_cast<abi::chunk>(chunk | tag), device::order::release, device::scope::system);
+        Store::store(device::edge::R0_ring_publish, slot.chunks[c], std::bit_cast<abi::chunk>(chunk | tag),
+                     device::order::release, device::scope::system);
     }
 
     device::ring_slot<P>* ring_ = nullptr;

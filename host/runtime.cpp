@@ -29,7 +29,10 @@ submit_status runtime_base::try_submit_bytes(u32 type, const void* task, const s
 
 host::runtime_core& runtime_base::core(u32 part) { return parts_ ? parts_->core(part) : *core_; }
 task_status runtime_base::query(task_handle handle) { return parts_ ? parts_->query(handle) : core_->query(handle); }
-task_status runtime_base::wait(task_handle handle, deadline until) { return parts_ ? parts_->wait(handle, until) : core_->wait(handle, until); }
+task_status runtime_base::wait(task_handle handle, deadline until)
+{
+    return parts_ ? parts_->wait(handle, until) : core_->wait(handle, until);
+}
 bool runtime_base::wait_all(deadline until) { return parts_ ? parts_->wait_all(until) : core_->wait_all(until); }
 task_handle runtime_base::clear_failure() { return parts_ ? parts_->clear_failure() : core_->clear_failure(); }
 void runtime_base::after_stream(cuda_stream stream) { parts_ ? parts_->after_stream(stream) : core_->after_stream(stream); }
@@ -79,7 +82,10 @@ task_handle runtime_base::upload(void* to, const void* from, u64 bytes)
 {
     return parts_ ? parts_->upload(to, from, bytes) : core_->upload(to, from, bytes);
 }
-void runtime_base::download(void* to, const void* from, u64 bytes) { parts_ ? parts_->download(to, from, bytes) : core_->download(to, from, bytes); }
+void runtime_base::download(void* to, const void* from, u64 bytes)
+{
+    parts_ ? parts_->download(to, from, bytes) : core_->download(to, from, bytes);
+}
 
 std::string runtime_base::device_name() const { return (parts_ ? parts_->core(0) : *core_).device().name(); }
 bool runtime_base::on_cuda() const { return (parts_ ? parts_->core(0) : *core_).device().is_cuda(); }

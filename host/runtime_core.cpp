@@ -54,20 +54,22 @@ struct thread_rings {
     }
 };
 thread_local thread_rings my_rings;
-/// Those used last. Runtimes have numbers from 1 on, which do not come again. Its place is fixed when the program is loaded: position-independent code
-/// would otherwise call a function to find it, at each submission.
+/// Those used last. Runtimes have numbers from 1 on, which do not come again. Its place is fixed when the program is loaded:
+/// position-independent code would otherwise call a function to find it, at each submission.
 struct ring_used {
     u64 core;
     void* ring;
 };
-[[gnu::tls_model("initial-exec")]] thread_local constinit ring_used last_rings[abi::parts_max]{}; ///< by part: an engine of one uses the first
+/// by part: an engine of one uses the first
+[[gnu::tls_model("initial-exec")]] thread_local constinit ring_used last_rings[abi::parts_max]{};
 
 void check_config(config& c, bool any_size)
 {
     const u32 window_min = any_size ? slots_min_of_any_size : device::window_slots_min;
     const u32 ring_min = any_size ? slots_min_of_any_size : 4;
     const auto refuse = [](const std::string& text) { throw config_error(text); };
-    if (c.parts < 1 || c.parts > abi::parts_max) refuse("parts = " + std::to_string(c.parts) + ": must be 1 to " + std::to_string(abi::parts_max));
+    if (c.parts < 1 || c.parts > abi::parts_max)
+        refuse("parts = " + std::to_string(c.parts) + ": must be 1 to " + std::to_string(abi::parts_max));
     if (c.window < window_min || c.window > device::window_slots_max)
         refuse("window = " + std::to_string(c.window) + ": must be " + std::to_string(window_min) + " to "
                + std::to_string(device::window_slots_max));
@@ -77,7 +79,8 @@ void check_config(config& c, bool any_size)
     c.ring_slots = std::bit_ceil(c.ring_slots);
     if (c.rings < 1 || c.rings > device::rings_max)
         refuse("rings = " + std::to_string(c.rings) + ": must be 1 to " + std::to_string(device::rings_max));
-    if (c.rings >= c.window) refuse("rings = " + std::to_string(c.rings) + ": the window must have more slots than there are rings");
+    if (c.rings >= c.window)
+        refuse("rings = " + std::to_string(c.rings) + ": the window must have more slots than there are rings");
     if (c.accesses_max < 4 || c.accesses_max > 60000) refuse("accesses_max must be 4 to 60000");
     if (c.handles_max < 1 || c.handles_max > detail::member_handles_max) refuse("handles_max must be 1 to 16777214");
     if (c.flight_log > (1u << 24)) refuse("flight_log = " + std::to_string(c.flight_log) + " entries: at most 16777216");
@@ -87,7 +90,8 @@ void check_config(config& c, bool any_size)
     for (auto* const limit : {&c.residency, &c.stall_report, &c.stall_limit, &c.exit_limit})
         *limit = std::min<std::chrono::milliseconds>(*limit, longest_limit);
     if (c.staging_bytes < staging_bytes_min)
-        refuse("staging_bytes = " + std::to_string(c.staging_bytes) + ": must be " + std::to_string(staging_bytes_min) + " or more");
+        refuse("staging_bytes = " + std::to_string(c.staging_bytes) + ": must be " + std::to_string(staging_bytes_min)
+               + " or more");
 }
 
 /// Bodies that never end go on in there. Reachable, so that nobody takes it for a leak; never destroyed.
@@ -119,7 +123,8 @@ std::optional<int> gpu_of(const config& c, const kernel_image& image)
 }
 
 runtime_core::runtime_core(const config& configuration, const kernel_image& image, const beginning& start, const membership& member)
-    : config_(configuration), member_(member), fate_(member.first != nullptr ? member.first->own_fate_ : own_fate_), image_(image), id_(next_core_id())
+    : config_(configuration), member_(member), fate_(member.first != nullptr ? member.first->own_fate_ : own_fate_), image_(image),
+      id_(next_core_id())
 {
     check_config(config_, start.any_size);
     backend_ = choose(config_, image_);
@@ -143,7 +148,8 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     n.part = member_.part;
     // A ring that waits at its gate holds the pool blocks of one message; one message more than all rings can hold in that way
     // must fit, or nobody could go on.
-    const u32 blocks_per_message = (config_.accesses_max + abi::task_members_max + device::pool_block_entries - 1) / device::pool_block_entries;
+    const u32 blocks_per_message
+        = (config_.accesses_max + abi::task_members_max + device::pool_block_entries - 1) / device::pool_block_entries;
     constexpr u32 word = device::pool_word_blocks;
     n.pool_blocks = ((n.rings + 1) * blocks_per_message + n.window + word - 1) / word * word;
 
@@ -157,8 +163,12 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
 
     auto& m = memory_;
     m.n = n;
-    const auto pinned = [&]<class T>(T*& pointer, u64 count) { pointer = static_cast<T*>(backend_->take_pinned(count * sizeof(T))); };
-    const auto resident = [&]<class T>(T*& pointer, u64 count) { pointer = static_cast<T*>(backend_->take_device(count * sizeof(T))); };
+    const auto pinned = [&]<class T>(T*& pointer, u64 count) {
+        pointer = static_cast<T*>(backend_->take_pinned(count * sizeof(T)));
+    };
+    const auto resident = [&]<class T>(T*& pointer, u64 count) {
+        pointer = static_cast<T*>(backend_->take_device(count * sizeof(T)));
+    };
     pinned(m.rings, static_cast<u64>(n.rings) * n.ring_slots);
     pinned(m.page, 1);
     failures_.attach(m.page);
@@ -214,7 +224,8 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
         rings_[r]->index = r;
         rings_[r]->history.reserve(n.sample_capacity);
         rings_[r]->take_note();
-        rings_[r]->writer = ring_writer<P>(m.rings + static_cast<u64>(r) * n.ring_slots, n.ring_slots, m.ring_pages + r, start.position);
+        rings_[r]->writer = ring_writer<P>(m.rings + static_cast<u64>(r) * n.ring_slots, n.ring_slots, m.ring_pages + r,
+                                           start.position);
         rings_[r]->low_water_seen = rings_[r]->next = start.position;
         rings_[r]->begun = rings_[r]->submitted = start.position;
     }
@@ -288,7 +299,9 @@ runtime_core::ring& runtime_core::own_ring(u32& index)
         last_rings[member_.part] = {id_, rings_[ring].get()};
         return *rings_[ring];
     };
-    if (const ring_used& last = last_rings[member_.part]; last.core == id_) return found(static_cast<const runtime_core::ring*>(last.ring)->index); // without a look at the leases: a static object's destructor may come behind theirs
+    // without a look at the leases: a static object's destructor may come behind theirs
+    if (const ring_used& last = last_rings[member_.part]; last.core == id_)
+        return found(static_cast<const runtime_core::ring*>(last.ring)->index);
     for (const auto& lease : my_rings.leases)
         if (lease.core == id_) return found(lease.ring);
     for (u32 r = 0; r < rings_.size(); ++r) {
@@ -316,8 +329,8 @@ template <class Store>
     return {r.index, position};
 }
 
-/// A task that says nothing beside its struct, into a ring that has room, by a thread whose last one went there: nearly every one. Without a handle: nothing
-/// was done, and submit() finds out why. A call on the usual way would cost the saving of registers.
+/// A task that says nothing beside its struct, into a ring that has room, by a thread whose last one went there: nearly every one.
+/// Without a handle: nothing was done, and submit() finds out why. A call on the usual way would cost the saving of registers.
 [[gnu::always_inline]] inline task_handle runtime_core::put_short(u32 part, u32 accesses, const chunk_vector* chunks, u32 slots)
 {
     // One of more accesses than accesses_max takes the other way: it becomes a whole-memory task.
@@ -356,12 +369,14 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
     if (type >= image_.types) throw config_error("task type " + std::to_string(type) + " is not in the runtime's list");
     u32 index = 0;
     ring& r = own_ring(index);
-    if (const auto encode = image_.short_encoders[type]; encode != nullptr && flags == 0 && crosses == nullptr && options.says_little()) {
+    if (const auto encode = image_.short_encoders[type];
+        encode != nullptr && flags == 0 && crosses == nullptr && options.says_little()) {
         // The quick way asks for less room than the other: it knows how long the message is.
         detail::short_room chunks;
         const u32 slots = encode(task, type, options.blocks, chunks);
         if (slots != 0)
-            if (const task_handle done = put_short(member_.part, image_.table[type].members, chunks, slots); done != task_handle{}) {
+            if (const task_handle done = put_short(member_.part, image_.table[type].members, chunks, slots);
+                done != task_handle{}) {
                 handle = done;
                 return submit_status::submitted;
             }
@@ -384,12 +399,14 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
         // What is retired now stays retired; what retires in between costs an entry that the device drops.
     }
     check_after(after_count);
-    const u32 entries = after_count + static_cast<u32>(r.joins.size()) + layout.members + (extras ? static_cast<u32>(options.accesses.size()) : 0);
+    const u32 entries = after_count + static_cast<u32>(r.joins.size()) + layout.members
+        + (extras ? static_cast<u32>(options.accesses.size()) : 0);
 
     u32 words[abi::task_words_max] = {}; // the struct's size need not be a multiple of four
     if (layout.words != 0) std::memcpy(words, task, layout.bytes);
     for (u32 k = 0; k < layout.members; ++k)
-        if ((layout.rect_mask >> k & 1) && words[layout.member_offset[k] + 4] > 1 && (words[layout.member_offset[k] + 3] & 0xff) != 0)
+        if ((layout.rect_mask >> k & 1) && words[layout.member_offset[k] + 4] > 1
+            && (words[layout.member_offset[k] + 3] & 0xff) != 0)
             throw config_error("the rows of a 2-D member must be shorter than 4 GiB: split it, or use a 1-D member");
 
     // visit(mode, address, bytes (of a range or of one row), rows, pitch, rect, handle_plus_one) for each access, in wire order.
@@ -400,8 +417,9 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
             const u64 tail = words[at + 2] | static_cast<u64>(words[at + 3]) << 32;
             const bool rect = (layout.rect_mask >> k & 1) && words[at + 4] > 1; // one row is a range
             const bool foreign = crosses != nullptr && (crosses->foreign_members >> k & 1) != 0;
-            visit(foreign ? access_mode::none : static_cast<access_mode>(layout.member_mode[k]), address, tail & detail::member_bytes_max, rect ? words[at + 4] : 1,
-                  rect ? words[at + 5] : 0, rect, static_cast<u32>(tail >> detail::member_handle_shift));
+            visit(foreign ? access_mode::none : static_cast<access_mode>(layout.member_mode[k]), address,
+                  tail & detail::member_bytes_max, rect ? words[at + 4] : 1, rect ? words[at + 5] : 0, rect,
+                  static_cast<u32>(tail >> detail::member_handle_shift));
         }
         if (!extras) return;
         for (const declared_access& a : options.accesses) {
@@ -421,7 +439,8 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
         entry_chunks += handle_plus_one == 0 || run == 0;
         run = handle_plus_one == 0 ? 0 : (run + 1) % 3;
     });
-    plain &= 1 + entry_chunks + (layout.scalars + 2) / 3 <= abi::slot_chunks * std::min(abi::message_plain_slots, config_.ring_slots);
+    plain &= 1 + entry_chunks + (layout.scalars + 2) / 3
+        <= abi::slot_chunks * std::min(abi::message_plain_slots, config_.ring_slots);
 
     // Back-pressure: the span of unfinished submissions first, then (for try) the ring.
     const auto in_span = [&] {
@@ -434,7 +453,8 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
     if (!may_block && !(fits && in_span())) return submit_status::full;
     if (!fits || (config_.batch && !in_span()))
         throw config_error("batch mode: the ring of " + std::to_string(config_.ring_slots)
-                           + " slots is full; raise config::ring_slots so that the whole batch fits, or call run_batch() in between");
+                           + " slots is full; raise config::ring_slots so that the whole batch fits, "
+                             "or call run_batch() in between");
     for (u32 attempt = 0; !in_span(); ++attempt) {
         throw_if_dead();
         P::pause(attempt);
@@ -454,8 +474,11 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
         if (ok) ok = r.writer.put(c, wait);
     };
     if (crosses != nullptr) flags |= abi::flag_crossing;
-    put(abi::message_header{crosses != nullptr && crosses->stand_in ? 0 : options.blocks, type, (whole ? u32{abi::flag_whole_memory} : 0u) | (options.order == ordering::no_access ? u32{abi::flag_no_access} : 0u) | flags, entries, layout.scalars,
-                            plain ? entry_chunks + 1 : 0, crosses != nullptr ? crosses->word : abi::crossing_word{}}.encode());
+    put(abi::message_header{crosses != nullptr && crosses->stand_in ? 0 : options.blocks, type,
+                            (whole ? u32{abi::flag_whole_memory} : 0u)
+                                | (options.order == ordering::no_access ? u32{abi::flag_no_access} : 0u) | flags,
+                            entries, layout.scalars, plain ? entry_chunks + 1 : 0,
+                            crosses != nullptr ? crosses->word : abi::crossing_word{}}.encode());
 
     u32 sent_after = 0;
     for (const task_handle& a : options.after) {
@@ -488,7 +511,9 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
             return;
         }
         flush_handles();
-        const abi::entry_kind kind = rect ? abi::entry_kind::rect : bytes >> 32 ? abi::entry_kind::long_range : abi::entry_kind::range;
+        const abi::entry_kind kind = rect          ? abi::entry_kind::rect
+                                     : bytes >> 32 ? abi::entry_kind::long_range
+                                                   : abi::entry_kind::range;
         put(abi::encode_range(abi::encode_first(kind, mode, 0), address, bytes));
         if (rect) put(abi::chunk{{static_cast<u32>(rows), static_cast<u32>(pitch), 0, 0}});
         else if (kind == abi::entry_kind::long_range) put(abi::chunk{{static_cast<u32>(bytes >> 32), 0, 0, 0}});
@@ -545,8 +570,10 @@ bool runtime_core::has_room(u32 type, const submit_options& options)
     ring& r = own_ring(index);
     if (r.next >= r.low_water_seen + device::completion_span)
         r.low_water_seen = P::load(edge::A7_low_water, memory_.ring_pages[index].low_water, order::acquire, scope::system);
-    const u64 chunks = 1 + 2 * (options.after.size() + r.joins.size() + layout.members + options.accesses.size()) + (layout.scalars + 2) / 3; // at most
-    return r.next < r.low_water_seen + device::completion_span && r.writer.has_room((chunks + abi::slot_chunks - 1) / abi::slot_chunks);
+    const u64 chunks = 1 + 2 * (options.after.size() + r.joins.size() + layout.members + options.accesses.size())
+        + (layout.scalars + 2) / 3; // at most
+    return r.next < r.low_water_seen + device::completion_span
+        && r.writer.has_room((chunks + abi::slot_chunks - 1) / abi::slot_chunks);
 }
 
 bool runtime_core::is_retired(task_handle h)
@@ -785,12 +812,16 @@ void runtime_core::watch_progress(bool resident, bool wanted)
         beats_seen_ = heartbeats();
     }
     // Of several parts the one that runs something tells first; the others may only wait for it.
-    const auto patience = limit.count() != 0 && quiet >= limit && member_.parts > 1 && !holds_a_block() ? 10 * watch_turn : std::chrono::nanoseconds(0);
-    if (limit.count() != 0 && quiet >= limit + patience && !fate_.ending.exchange(true)) end_stalled_engine(quiet, at_exit ? "exit_limit" : "stall_limit");
+    const auto patience = limit.count() != 0 && quiet >= limit && member_.parts > 1 && !holds_a_block()
+                              ? 10 * watch_turn
+                              : std::chrono::nanoseconds(0);
+    if (limit.count() != 0 && quiet >= limit + patience && !fate_.ending.exchange(true))
+        end_stalled_engine(quiet, at_exit ? "exit_limit" : "stall_limit");
     if (report.count() != 0 && quiet >= report && !stall_told_) {
         stall_told_ = true;
         spdlog::warn("slipstream: no progress for {} s; it goes on (config::stall_limit would end it){}{}{}",
-                     std::chrono::duration_cast<std::chrono::seconds>(quiet).count(), describe_heartbeat(), describe_rings(), describe_workers());
+                     std::chrono::duration_cast<std::chrono::seconds>(quiet).count(), describe_heartbeat(), describe_rings(),
+                     describe_workers());
     }
 }
 
@@ -821,13 +852,14 @@ bool runtime_core::leaves_within(std::chrono::milliseconds limit)
     return true;
 }
 
-/// In order: asked to park it keeps its state, which says what waits on what; told to abort it keeps nothing; and if a body does not end,
-/// it stays where it is, and its memory with it.
+/// In order: asked to park it keeps its state, which says what waits on what; told to abort it keeps nothing;
+/// and if a body does not end, it stays where it is, and its memory with it.
 void runtime_core::end_stalled_engine(std::chrono::nanoseconds quiet, const char* limit)
 {
     const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(quiet).count();
-    std::string text = "no progress for " + std::to_string(ms) + " ms: no task was taken in, no block was picked up and no task ended, and not everything is "
-                       "done; the engine was stopped (config::" + limit + ")" + describe_heartbeat() + describe_rings();
+    std::string text = "no progress for " + std::to_string(ms)
+        + " ms: no task was taken in, no block was picked up and no task ended, and not everything is done; "
+          "the engine was stopped (config::" + limit + ")" + describe_heartbeat() + describe_rings();
     command(device::command::park);
     if (leaves_within(leave_grace)) {
         text += describe_window();
@@ -837,8 +869,10 @@ void runtime_core::end_stalled_engine(std::chrono::nanoseconds quiet, const char
         if (!abandoned_)
             text += "\n  It did not leave in order and was aborted: what waits on what is not known.";
         else
-            text += backend_->is_cuda() ? "\n  The kernel does not leave: a body does not end, or other work holds the GPU. It keeps the GPU until this process ends."
-                                        : "\n  The engine's threads do not end: a body does not. They go on until this process ends.";
+            text += backend_->is_cuda()
+                        ? "\n  The kernel does not leave: a body does not end, or other work holds the GPU. "
+                          "It keeps the GPU until this process ends."
+                        : "\n  The engine's threads do not end: a body does not. They go on until this process ends.";
     }
     throw device_error(text);
 }
@@ -975,8 +1009,8 @@ void runtime_core::reclaim(lending_pool& pool, bool all)
     });
 }
 
-/// Null when no piece is as large now; never waits. As a rule memory comes back in the order in which it was given up: the others are
-/// looked through only for who would get nothing without.
+/// Null when no piece is as large now; never waits. As a rule memory comes back in the order in which it was given up:
+/// the others are looked through only for who would get nothing without.
 void* runtime_core::take(lending_pool& pool, u64 bytes)
 {
     reclaim(pool, false);
@@ -1015,7 +1049,8 @@ void runtime_core::release(void* memory, u64 bytes, std::function<bool()> also, 
     for (u32 r = 0; r < rings_.size(); ++r) p.low_water[r] = rings_[r]->submitted.load(std::memory_order_acquire);
     // A task that writes the range comes after everything of this thread that declared an access to it.
     const declared_access whole = writes(memory, bytes);
-    submit_options options; // without a name: from the first one on submissions of this ring are written down, and take the longer way
+    submit_options options; // without a name: from the first one on submissions of this ring are written down,
+                            // and take the longer way
     options.accesses = list_view<declared_access>(whole);
     try {
         if (submits) {
@@ -1048,7 +1083,8 @@ void* runtime_core::take_staging(u64 bytes)
             if (void* const stage = take(staging_, bytes)) return stage;
         }
         throw_if_dead();
-        if (config_.batch) throw config_error("batch mode: all staging memory is in use until run_batch(); raise config::staging_bytes");
+        if (config_.batch)
+            throw config_error("batch mode: all staging memory is in use until run_batch(); raise config::staging_bytes");
         P::pause(attempt);
     }
 }
@@ -1078,7 +1114,8 @@ task_handle runtime_core::upload(void* to, const void* from, u64 bytes)
     do {
         staging_piece stage(*this, std::min(bytes - done, staging_piece_max()));
         if (stage.bytes != 0) std::memcpy(stage.memory, static_cast<const char*>(from) + done, stage.bytes);
-        const copy_task task{{static_cast<const unsigned char*>(stage.memory), stage.bytes}, {static_cast<unsigned char*>(to) + done, stage.bytes}};
+        const copy_task task{{static_cast<const unsigned char*>(stage.memory), stage.bytes},
+                             {static_cast<unsigned char*>(to) + done, stage.bytes}};
         submit_options options;
         options.blocks = blocks_for(stage.bytes, memory_.n.workers);
         (void)submit(image_.types - 3, &task, options, true, handle);
@@ -1090,19 +1127,22 @@ task_handle runtime_core::upload(void* to, const void* from, u64 bytes)
 
 task_error no_result(const task_status& status)
 {
-    return task_error("this memory holds no result: task " + std::to_string(status.cause.ring) + ":" + std::to_string(status.cause.position)
-                          + ", which it goes back to, failed with code " + std::to_string(status.code) + "; write it anew or call clear_failure()",
+    return task_error("this memory holds no result: task " + std::to_string(status.cause.ring) + ":"
+                          + std::to_string(status.cause.position) + ", which it goes back to, failed with code "
+                          + std::to_string(status.code) + "; write it anew or call clear_failure()",
                       status);
 }
 
 void runtime_core::download(void* to, const void* from, u64 bytes)
 {
     if (config_.batch)
-        throw config_error("batch mode: download() would wait for what runs only in run_batch(); submit a copy_task into host memory that the device can write "
-                           "(cudaMallocHost) with the batch, or copy by cudaMemcpy behind run_batch()");
+        throw config_error("batch mode: download() would wait for what runs only in run_batch(); "
+                           "submit a copy_task into host memory that the device can write (cudaMallocHost) with the batch, "
+                           "or copy by cudaMemcpy behind run_batch()");
     for (u64 done = 0; done < bytes;) {
         staging_piece stage(*this, std::min(bytes - done, staging_piece_max()));
-        const copy_task task{{static_cast<const unsigned char*>(from) + done, stage.bytes}, {static_cast<unsigned char*>(stage.memory), stage.bytes}};
+        const copy_task task{{static_cast<const unsigned char*>(from) + done, stage.bytes},
+                             {static_cast<unsigned char*>(stage.memory), stage.bytes}};
         submit_options options;
         options.blocks = blocks_for(stage.bytes, memory_.n.workers);
         task_handle handle;
@@ -1192,7 +1232,8 @@ task_handle runtime_base::put_short(host::runtime_core* core, u32 accesses, cons
     return core->put_short(0, accesses, chunks, slots);
 }
 
-task_handle runtime_base::put_short_in(u32 part, host::runtime_core* core, u32 accesses, const detail::chunk_vector* chunks, u32 slots)
+task_handle runtime_base::put_short_in(u32 part, host::runtime_core* core, u32 accesses, const detail::chunk_vector* chunks,
+                                       u32 slots)
 {
     task_handle handle = core->put_short(part, accesses, chunks, slots);
     if (handle.ring == 0) handle.ring = part;

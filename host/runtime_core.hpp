@@ -27,14 +27,17 @@
 
 namespace slipstream::host {
 
-/// A runtime_core that is one part of an engine (host/partitioned_core.hpp): a control block with its own share of the workers and its own memory.
+/// A runtime_core that is one part of an engine (host/partitioned_core.hpp): a control block with its own share of the
+/// workers and its own memory.
 struct membership {
     u32 parts = 1;
     u32 part = 0;
-    runtime_core* first = nullptr; ///< part 0, which outlives the others: it has the channels between all of them, and their fate. Null: this is part 0
+    runtime_core* first = nullptr; ///< part 0, which outlives the others: it has the channels between all of them, and their fate.
+                                   ///< Null: this is part 0
 };
 
-/// What the parts of an engine have in common: where one has ended, the others would wait for it; and none stands still while another goes on.
+/// What the parts of an engine have in common: where one has ended, the others would wait for it;
+/// and none stands still while another goes on.
 struct common_fate {
     std::atomic<bool> ended{false};
     std::atomic<bool> ending{false}; ///< a watchdog is about to: the others' wait for what it says
@@ -48,17 +51,19 @@ struct common_fate {
 struct crossing {
     abi::crossing_word word;
     bool stand_in; ///< not the task itself: nothing runs
-    u32 foreign_members = 0; ///< of the task: bits of the typed members that are other parts' memory. They only rebuild its struct: what they do is its stand-ins' to say
+    u32 foreign_members = 0; ///< of the task: bits of the typed members that are other parts' memory. They only rebuild its
+                             ///< struct: what they do is its stand-ins' to say
 };
 
 class runtime_core {
 public:
-    runtime_core(const config& configuration, const kernel_image& image, const beginning& start = {}, const membership& member = {});
+    runtime_core(const config& configuration, const kernel_image& image, const beginning& start = {},
+                 const membership& member = {});
     ~runtime_core();
 
     /// flags: further message_flags.
-    submit_status submit(u32 type, const void* task, const submit_options& options, bool may_block, task_handle& handle, u32 flags = 0,
-                         const crossing* crosses = nullptr);
+    submit_status submit(u32 type, const void* task, const submit_options& options, bool may_block, task_handle& handle,
+                         u32 flags = 0, const crossing* crosses = nullptr);
     /// Would this message, as a crossing one, be taken at once? By the submitting thread.
     bool has_room(u32 type, const submit_options& options);
     /// Takes a ring for this thread, if it has none: config_error when there is none left.
@@ -67,7 +72,8 @@ public:
     /// So many entries in `after`, beside the joins of this thread's ring: too many for a task? (config_error)
     void check_after(u64 count);
     bool is_retired(task_handle handle);
-    /// The quick way, where it may be taken: puts a short message of so many accesses into the ring. No handle: nothing was done. part: this one.
+    /// The quick way, where it may be taken: puts a short message of so many accesses into the ring.
+    /// No handle: nothing was done. part: this one.
     task_handle put_short(u32 part, u32 accesses, const chunk_vector* chunks, u32 slots);
     /// Would a short message be taken at once? By the submitting thread; put_taken() takes it then, and returns its position.
     bool takes_short(u32 slots);
@@ -83,8 +89,9 @@ public:
     void pause();
     void begin_pause() { paused_.store(true, std::memory_order_seq_cst); } ///< what pause() begins with, which waits then
     void resume();
-    /// The end, of which an engine takes each step for all its parts before the next: what was submitted is let run, and exit_limit counts; all of it is
-    /// retired, or the device was lost; the kernel is told to leave; it has left. The destructor takes those that were not taken.
+    /// The end, of which an engine takes each step for all its parts before the next: what was submitted is let run, and
+    /// exit_limit counts; all of it is retired, or the device was lost; the kernel is told to leave; it has left. The destructor
+    /// takes those that were not taken.
     void begin_end();
     void wait_for_end();
     void begin_leave() { stop_ = true; }
@@ -92,17 +99,20 @@ public:
     void throw_if_dead();
     void run_batch();
     data_handle register_range(const void* data, u64 bytes, u64 rows, u64 pitch);
-    /// Takes over what another part has just registered, as the same index: all parts of an engine have the same table. Under one lock with register_range().
+    /// Takes over what another part has just registered, as the same index: all parts of an engine have the same table.
+    /// Under one lock with register_range().
     void adopt(const data_handle& handle);
     u32 handles() const { return static_cast<u32>(ranges_.size()); } ///< under the same lock
     /// The pool behind allocate().
     std::pair<u64, u64> pool_range() const { return pool_range_; } ///< address, bytes
     void* allocate(u64 bytes);
-    /// also: what has to be true as well before the memory is handed out anew, and stays so. submits: this thread may take a ring, and a place in it.
+    /// also: what has to be true as well before the memory is handed out anew, and stays so.
+    /// submits: this thread may take a ring, and a place in it.
     void release(void* memory, u64 bytes, std::function<bool()> also = {}, bool submits = true);
     u64 low_water(u32 ring) const;
     u64 submitted(u32 ring) const { return rings_[ring]->submitted.load(std::memory_order_acquire); }
-    u64 unordered_end(u32 ring) const { return rings_[ring]->unordered_end; } ///< by the ring's thread: position behind its last task whose accesses order nothing
+    /// by the ring's thread: position behind its last task whose accesses order nothing
+    u64 unordered_end(u32 ring) const { return rings_[ring]->unordered_end; }
     task_handle upload(void* to, const void* from, u64 bytes);
     void download(void* to, const void* from, u64 bytes);
     std::vector<flight_entry> flight_log();

@@ -8,7 +8,8 @@ using catch_runner = int (*)(int count, const char* const* arguments);
 
 struct test_command {
     const char* name;
-    int (*run)(int count, const char* const* arguments, catch_runner run_catch); ///< arguments behind the name; returns the exit code
+    /// arguments behind the name; returns the exit code
+    int (*run)(int count, const char* const* arguments, catch_runner run_catch);
 };
 
 /// Set before main, by the file that has the command; not more than one in a program.

@@ -32,7 +32,10 @@ struct arrivals {
 /// Holds a submitting loop back until the next task has arrived. Polls: a sleep would be late by more than a task takes.
 class pacer {
 public:
-    pacer(const arrivals& when, const stopwatch& watch) : at_us_(when.mode == arrival_mode::paced ? when.at_us.data() : nullptr), watch_(watch) {}
+    pacer(const arrivals& when, const stopwatch& watch)
+        : at_us_(when.mode == arrival_mode::paced ? when.at_us.data() : nullptr), watch_(watch)
+    {
+    }
 
     /// Called once for each task, in program order.
     void await_next()

@@ -72,7 +72,8 @@ void cuda_gate::settle()
 {
     guard_.join();
     if (by_itself_)
-        throw config_error("preloaded: CUDA's launch queue does not hold the whole program on this engine; use fewer tasks or another mode");
+        throw config_error("preloaded: CUDA's launch queue does not hold the whole program on this engine; "
+                           "use fewer tasks or another mode");
 }
 
 } // namespace slipstream::engines

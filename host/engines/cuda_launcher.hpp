@@ -49,13 +49,14 @@ public:
         // An empty struct has no bytes in the program, but its kernel has a parameter of one byte.
         u64 nothing = 0;
         void* parameters[] = {image_.table[t.type].words ? const_cast<void*>(p.arguments(t)) : &nothing};
-        check_cuda(cudaLaunchKernel(image_.cuda->plain_kernels[t.type], dim3(t.blocks), dim3(image_.cuda->plain_threads[t.type]), parameters,
-                                    image_.shared_bytes[t.type], stream),
+        check_cuda(cudaLaunchKernel(image_.cuda->plain_kernels[t.type], dim3(t.blocks), dim3(image_.cuda->plain_threads[t.type]),
+                                    parameters, image_.shared_bytes[t.type], stream),
                    "kernel launch");
     }
 
     /// The same launch as a node of `graph`, behind `predecessors`. CUDA copies the arguments.
-    cudaGraphNode_t add_node(const program& p, const program_task& t, cudaGraph_t graph, std::span<const cudaGraphNode_t> predecessors)
+    cudaGraphNode_t add_node(const program& p, const program_task& t, cudaGraph_t graph,
+                             std::span<const cudaGraphNode_t> predecessors)
     {
         u64 nothing = 0;
         void* parameters[] = {image_.table[t.type].words ? const_cast<void*>(p.arguments(t)) : &nothing};

@@ -148,7 +148,8 @@ void host_dependency_table::write(u32 task, const access_entry& e, std::vector<u
             if (e.kind() == entry_kind::range && r.shape.kind() == entry_kind::range) {
                 const u64 begin = r.shape.begin(), end = r.shape.end();
                 const auto keep = [&](u64 lo, u64 hi) {
-                    if (lo < hi) remainders_.push_back({access_entry::range(access_mode::none, lo, hi - lo), r.writer, false, r.readers});
+                    if (lo < hi)
+                        remainders_.push_back({access_entry::range(access_mode::none, lo, hi - lo), r.writer, false, r.readers});
                 };
                 keep(begin, e.begin());
                 keep(e.end(), end);

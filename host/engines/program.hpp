@@ -93,15 +93,16 @@ public:
         auto& t = tasks_.at(task);
         std::swap(accesses_[t.access_first + index], accesses_[t.access_first + t.access_count - 1]);
         --t.access_count;
-        if (t.access_count == 0 && image_.table[t.type].members == 0 && t.order == ordering::by_access) t.order = ordering::no_access;
+        if (t.access_count == 0 && image_.table[t.type].members == 0 && t.order == ordering::by_access)
+            t.order = ordering::no_access;
     }
 
 private:
     data_handle register_memory(const void* data, u64 bytes, u64 rows, u64 pitch, double locality)
     {
         localities_.push_back(locality);
-        registrations_.push_back({static_cast<u32>(registrations_.size()), reinterpret_cast<u64>(data), bytes, static_cast<u32>(rows),
-                                  static_cast<u32>(pitch)});
+        registrations_.push_back({static_cast<u32>(registrations_.size()), reinterpret_cast<u64>(data), bytes,
+                                  static_cast<u32>(rows), static_cast<u32>(pitch)});
         return registrations_.back();
     }
 

@@ -70,9 +70,10 @@ u32 runtime_engine::slots_of(const program& p) const
 {
     // None of them finishes before all are there: one more would wait for ever.
     if (p.tasks().size() > device::completion_span)
-        throw config_error("preloaded: " + std::to_string(p.tasks().size()) + " tasks; at most " + std::to_string(device::completion_span)
-                           + " can be submitted before the first one runs (as far as a thread may be ahead of its oldest unfinished task); "
-                             "run them back-to-back (replay --mode back-to-back), or fewer of them");
+        throw config_error("preloaded: " + std::to_string(p.tasks().size()) + " tasks; at most "
+                           + std::to_string(device::completion_span)
+                           + " can be submitted before the first one runs (as far as a thread may be ahead of its oldest "
+                             "unfinished task); run them back-to-back (replay --mode back-to-back), or fewer of them");
     u64 slots = 0;
     for (const program_task& t : p.tasks()) {
         const abi::task_type& layout = image_.table[t.type];

@@ -100,7 +100,8 @@ private:
         name_track("thread_name", host_track, "host: submitting thread");
         std::map<u32, u32> sm_of; // by worker
         for (const task_run& r : run_.runs) sm_of[r.worker] = r.sm;
-        for (const auto& [worker, sm] : sm_of) name_track("thread_name", track_of(worker), "SM " + std::to_string(sm) + ", worker " + std::to_string(worker));
+        for (const auto& [worker, sm] : sm_of)
+            name_track("thread_name", track_of(worker), "SM " + std::to_string(sm) + ", worker " + std::to_string(worker));
     }
 
     void range(const char* name, std::int64_t from_ns, std::int64_t to_ns)

@@ -1,8 +1,9 @@
 // Where the host's clock stands in the device's, from tasks that the host saw from outside.
 //
-// A task starts on the device after the host began to submit it, and ends before the host has seen it complete. Each such task so bounds
-// the difference of the clocks from both sides; of many, the tightest bounds hold. On an H200 the submission takes some microseconds to
-// arrive and the completion to come back, so the error bound is of that size; no bound assumes that both take equally long.
+// A task starts on the device after the host began to submit it, and ends before the host has seen it complete. Each such
+// task so bounds the difference of the clocks from both sides; of many, the tightest bounds hold. On an H200 the submission
+// takes some microseconds to arrive and the completion to come back, so the error bound is of that size; no bound assumes
+// that both take equally long.
 #pragma once
 #include <slipstream/abi/portable.hpp>
 #include <span>

@@ -6,7 +6,8 @@
 
 namespace slipstream::timeline {
 
-gz_file::gz_file(const std::string& path) : path_(path), file_(gzopen(path.c_str(), path.ends_with(".gz") ? "wb6" : "wbT")) // T: as it is
+gz_file::gz_file(const std::string& path)
+    : path_(path), file_(gzopen(path.c_str(), path.ends_with(".gz") ? "wb6" : "wbT")) // T: as it is
 {
     if (file_ == nullptr) throw std::runtime_error(path + ": cannot be written (" + std::strerror(errno) + ")");
 }

@@ -6,8 +6,8 @@
 
 namespace slipstream::timeline {
 
-/// Throws std::runtime_error with the reason when the file cannot be opened or written completely. Is what RapidJSON calls an output
-/// stream (Ch, Put, Flush).
+/// Throws std::runtime_error with the reason when the file cannot be opened or written completely. Is what RapidJSON calls an
+/// output stream (Ch, Put, Flush).
 class gz_file {
 public:
     using Ch = char;

@@ -18,7 +18,8 @@ task_key key_of(const task_handle& h)
 
 u64 host_now_ns()
 {
-    return static_cast<u64>(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+    return static_cast<u64>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
 }
 
 /// Tasks that do nothing, one at a time. The runtime is paused before and after.
@@ -42,7 +43,8 @@ clock_alignment measure_clocks(runtime_base& runtime, u32 marker_type)
     return align_clocks(brackets);
 }
 
-/// Written minus taken. Slots taken before they were written, by the error of the clocks, count as none; more than the ring has, as all.
+/// Written minus taken. Slots taken before they were written, by the error of the clocks, count as none;
+/// more than the ring has, as all.
 std::vector<level> fill_of(std::vector<level> written, std::vector<level> taken, u64 ring)
 {
     struct change {

@@ -6,8 +6,8 @@
 
 namespace slipstream::timeline {
 
-/// A run of blocks of one of the program's tasks. Times are nanoseconds of the host's clock since the run began; they may lie before
-/// it or after its end by the error of the alignment.
+/// A run of blocks of one of the program's tasks. Times are nanoseconds of the host's clock since the run began;
+/// they may lie before it or after its end by the error of the alignment.
 struct task_run {
     u32 task; ///< its number in the program
     task_handle handle;
@@ -36,14 +36,16 @@ struct recorded_run {
     clock_alignment clock;
     std::vector<task_run> runs;    ///< by worker, then in order of time
     std::vector<level> occupied;   ///< window slots
-    std::vector<level> ring_fill;  ///< ring slots written and not yet taken; both sides' clocks meet here, so it errs by the alignment
+    std::vector<level> ring_fill;  ///< ring slots written and not yet taken; both sides' clocks meet here,
+                                   ///< so it errs by the alignment
     u64 lost_runs = 0;             ///< runs of blocks that found no room in their worker's history
     u64 lost_samples = 0;          ///< levels, likewise
 };
 
 inline constexpr u32 history_entries_min = 64; ///< the runs that align the clocks take some of them
 
-/// Prepares the engine `name` (runs_on_runtime) with a history of `entries` for each worker, and runs the program once, its tasks arriving as `when` says.
+/// Prepares the engine `name` (runs_on_runtime) with a history of `entries` for each worker, and runs the program once,
+/// its tasks arriving as `when` says.
 recorded_run record_run(const std::string& name, const config& configuration, const engines::device_memory& device,
                         const engines::program& program, u32 entries, const engines::arrivals& when = {});
 

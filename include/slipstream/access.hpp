@@ -12,8 +12,8 @@ namespace slipstream {
 using abi::access_mode;
 
 /// A registered buffer or tile: two handles are either the same memory or disjoint (checked at registration).
-/// Made by runtime::register_range, register_tile and buffer::handle. Plain value; valid as long as its runtime, one of pooled memory until
-/// that is released.
+/// Made by runtime::register_range, register_tile and buffer::handle. Plain value; valid as long as its runtime,
+/// one of pooled memory until that is released.
 struct data_handle {
     u32 index = ~0u;
     u64 address = 0;
@@ -32,13 +32,15 @@ constexpr bool check_elements()
 {
     static_assert(std::is_object_v<T>, "in, out and inout take the type of an element, as in in<float>: no void, no reference");
     static_assert(std::is_trivially_copyable_v<T>, "elements are bytes to the device: they must be trivially copyable");
-    static_assert(Mode == access_mode::read || !std::is_const_v<T>, "what is written is not const: use in<T> for what a body only reads");
+    static_assert(Mode == access_mode::read || !std::is_const_v<T>,
+                  "what is written is not const: use in<T> for what a body only reads");
     return true;
 }
 
 /// Does what `Range` refers to live on when the expression that made it ends? A task runs later. Buffers say so in runtime.hpp.
 template <class Range>
-inline constexpr bool outlives_expression = std::is_lvalue_reference_v<Range> || std::ranges::enable_borrowed_range<std::remove_cvref_t<Range>>
+inline constexpr bool outlives_expression = std::is_lvalue_reference_v<Range>
+                                            || std::ranges::enable_borrowed_range<std::remove_cvref_t<Range>>
                                             || std::is_base_of_v<access_tag, std::remove_cvref_t<Range>>;
 
 // Word a: address (57 bits). Word b: bytes (40 bits), handle index + 1 (24 bits), 0 = raw range.
@@ -84,7 +86,8 @@ public:
     template <class Range, class = std::enable_if_t<std::is_convertible_v<decltype(std::declval<Range&>().data()), pointer>>>
     array_access(Range&& range) : array_access(range.data(), range.size())
     {
-        static_assert(detail::outlives_expression<Range>, "a temporary container is gone when the task runs: give it a name that lives until the task is retired");
+        static_assert(detail::outlives_expression<Range>,
+                      "a temporary container is gone when the task runs: give it a name that lives until the task is retired");
     }
 
     SLIPSTREAM_BOTH pointer data() const { return reinterpret_cast<pointer>(packed_.address); }

@@ -10,9 +10,10 @@
 //   scan_add(value)              exclusive prefix sum over the block
 //   warp_reduce_add(value), warp_scan_add(value)   the same over 32 lanes (1 on the host)
 //   fail(code)                   the task has failed with code != 0; the body should return soon after. See task_status
-// On the GPU a block has 256 threads, or as many as the task type says: `static constexpr u32 threads`, 32, 64 or 128. A worker runs several
-// blocks of a large task side by side then, each at its own pace: what suits bodies that wait a lot, or that need few threads. Each has Task::shared_bytes of
-// its own: 256 / threads times as much must fit an SM. Below 256 threads the block-wide collectives take values that need no constructor.
+// On the GPU a block has 256 threads, or as many as the task type says: `static constexpr u32 threads`, 32, 64 or 128. A worker
+// runs several blocks of a large task side by side then, each at its own pace: what suits bodies that wait a lot, or that need
+// few threads. Each has Task::shared_bytes of its own: 256 / threads times as much must fit an SM. Below 256 threads the
+// block-wide collectives take values that need no constructor.
 #pragma once
 #include <slipstream/abi/portable.hpp>
 #include <type_traits>
@@ -36,7 +37,8 @@ template <class T>
 constexpr u32 threads_of()
 {
     if constexpr (says_threads<T>()) {
-        static_assert(T::threads == 32 || T::threads == 64 || T::threads == 128 || T::threads == worker_threads, "a block has 32, 64, 128 or 256 threads");
+        static_assert(T::threads == 32 || T::threads == 64 || T::threads == 128 || T::threads == worker_threads,
+                      "a block has 32, 64, 128 or 256 threads");
         return T::threads;
     } else {
         return worker_threads;

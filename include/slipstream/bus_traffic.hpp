@@ -7,12 +7,13 @@ namespace slipstream {
 
 /// Payload of all accesses that the resident kernel made to pinned memory since the runtime was made. The host device counts the
 /// same accesses, which there cross no bus.
-/// Not in it: packet headers; what a launch and a park move (arguments, a few counters); what bodies read and write themselves, copies
-/// between host and device included.
+/// Not in it: packet headers; what a launch and a park move (arguments, a few counters); what bodies read and write themselves,
+/// copies between host and device included.
 struct bus_traffic {
     // to the GPU
     u64 ring_payload = 0; ///< submissions: ring slots taken in, 64 bytes each
-    u64 ring_polls = 0;   ///< loads of ring slots that brought nothing new: not yet written, or read ahead and not taken before a park
+    u64 ring_polls = 0;   ///< loads of ring slots that brought nothing new: not yet written,
+                          ///< or read ahead and not taken before a park
     u64 handles = 0;      ///< the table of registered handles, each once
     u64 commands = 0;     ///< command word, CUDA streams' join words, the host's progress with failure records
     // to the host
@@ -29,9 +30,10 @@ struct bus_traffic {
     using count = u64 bus_traffic::*;
     static constexpr auto all()
     {
-        return std::array<count, 10>{&bus_traffic::ring_payload, &bus_traffic::ring_polls, &bus_traffic::handles, &bus_traffic::commands,
-                                     &bus_traffic::ring_progress, &bus_traffic::completions, &bus_traffic::failures,
-                                     &bus_traffic::heartbeats, &bus_traffic::recorder, &bus_traffic::flight_log};
+        return std::array<count, 10>{&bus_traffic::ring_payload, &bus_traffic::ring_polls, &bus_traffic::handles,
+                                     &bus_traffic::commands, &bus_traffic::ring_progress, &bus_traffic::completions,
+                                     &bus_traffic::failures, &bus_traffic::heartbeats, &bus_traffic::recorder,
+                                     &bus_traffic::flight_log};
     }
     /// Between two readings of one runtime, the earlier one on the right.
     friend bus_traffic operator-(bus_traffic later, const bus_traffic& earlier)

@@ -114,7 +114,8 @@ private:
     }
 };
 
-/// The same over a part of a worker's threads, group number `group` of so many: blocks side by side, each with a barrier and scratch memory of its own.
+/// The same over a part of a worker's threads, group number `group` of so many: blocks side by side,
+/// each with a barrier and scratch memory of its own.
 template <u32 Threads>
 class cuda_group : public detail::cuda_block_base {
 public:

@@ -21,7 +21,8 @@ const cuda_image* make_cuda_image()
     static const void* const plain[]
         = {reinterpret_cast<const void*>(&device::plain_kernel<Tasks, threads_of<Tasks>()>)...};
     static constexpr u32 plain_threads[] = {threads_of<Tasks>()...};
-    static const cuda_image image{{megakernel_for<task_list<Tasks...>, 1, WorkersMost>(), megakernel_for<task_list<Tasks...>, 2, WorkersMost>()},
+    static const cuda_image image{{megakernel_for<task_list<Tasks...>, 1, WorkersMost>(),
+                                   megakernel_for<task_list<Tasks...>, 2, WorkersMost>()},
                                   plain, plain_threads, worker_threads,
                                   std::max({worker_threads / threads_of<Tasks>() * device::shared_share<Tasks>()..., 0u})};
     return &image;

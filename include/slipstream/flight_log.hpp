@@ -5,9 +5,9 @@
 
 namespace slipstream {
 
-/// One line of a worker's history: which blocks of which task it ran, where and when. Times are the device's clock: globaltimer on the
-/// GPU (steps of 32 ns on an H200), std::chrono::steady_clock on the host device. Of task types with fewer than 256 threads a block, lines of one worker
-/// overlap: it runs blocks side by side.
+/// One line of a worker's history: which blocks of which task it ran, where and when. Times are the device's clock: globaltimer
+/// on the GPU (steps of 32 ns on an H200), std::chrono::steady_clock on the host device. Of task types with fewer than
+/// 256 threads a block, lines of one worker overlap: it runs blocks side by side.
 struct flight_entry {
     task_handle task; ///< of the position the low 27 bits
     u32 type;

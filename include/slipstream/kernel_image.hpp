@@ -59,8 +59,8 @@ constexpr void check_body()
 {
     static_assert(threads_of<T>() != 0); // says itself what is wrong
     constexpr bool has_body = requires(const T& task, host_block& block) { task(block); };
-    static_assert(has_body, "a task has a body: template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const. It is const because each block "
-                            "gets a copy of the struct: what a body writes there, nobody sees");
+    static_assert(has_body, "a task has a body: template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const. "
+                            "It is const because each block gets a copy of the struct: what a body writes there, nobody sees");
 }
 
 template <class T>

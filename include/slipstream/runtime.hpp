@@ -37,7 +37,8 @@ inline constexpr u32 no_single_part = ~0u;
 /// The part that an access lies in, if it is a handle's or lies in a pool.
 [[gnu::always_inline]] inline u32 part_of(const part_table& table, u64 address, u64 bytes, u32 handle_plus_one)
 {
-    if (const u32 handle = handle_plus_one - 1; handle < table.handles) return table.of_handle[handle]; // of a raw range: beyond all
+    if (const u32 handle = handle_plus_one - 1; handle < table.handles) // of a raw range: beyond all
+        return table.of_handle[handle];
     u32 part = no_single_part;
     for (u32 p = 0; p < table.parts; ++p) { // to the end: pools are disjoint, and which one it is nobody can predict
         const u64 at = address - table.pools[p].begin, all = table.pools[p].bytes;
@@ -68,9 +69,9 @@ using deadline = std::chrono::steady_clock::time_point;
 
 /// The part of a runtime that does not depend on the task list. Use slipstream::runtime<Tasks...>.
 ///
-/// Thread-safety: all members may be called from any thread, construction and destruction excepted. Each submitting thread
-/// has a submission ring of its own: tasks of one thread are ordered as submitted, tasks of several threads by their accesses
-/// in the order of admission, and by `after`. With config::parts above 1 one thread submits; the others may wait, register and allocate.
+/// Thread-safety: all members may be called from any thread, construction and destruction excepted. Each submitting thread has a
+/// submission ring of its own: tasks of one thread are ordered as submitted, tasks of several threads by their accesses in the
+/// order of admission, and by `after`. With config::parts above 1 one thread submits; the others may wait, register and allocate.
 /// Errors: device_error when the device was lost; config_error for arguments that cannot work.
 class runtime_base {
 public:
@@ -112,50 +113,55 @@ public:
     /// While paused, and in batch mode until run_batch(), a signalled stream stands still; run_batch() waits for the streams that
     /// its tasks are to follow. Do not synchronise with a stream that waits for a task that has yet to be let run. The
     /// destructor lets every stream go on that still waits.
-    /// Behind a signal launch only kernels that are loaded: CUDA loads a kernel at its first launch and then waits for every stream,
-    /// also for those that wait for tasks. Launch each once before, or set CUDA_MODULE_LOADING=EAGER.
-    /// Streams share the GPU's connections, eight by default: keep fewer signalled streams than that waiting at a time, or the kernel's own
-    /// launch stands behind one of them; CUDA_DEVICE_MAX_CONNECTIONS=32 gives more.
+    /// Behind a signal launch only kernels that are loaded: CUDA loads a kernel at its first launch and then waits for every
+    /// stream, also for those that wait for tasks. Launch each once before, or set CUDA_MODULE_LOADING=EAGER.
+    /// Streams share the GPU's connections, eight by default: keep fewer signalled streams than that waiting at a time,
+    /// or the kernel's own launch stands behind one of them; CUDA_DEVICE_MAX_CONNECTIONS=32 gives more.
     void after_stream(cuda_stream stream);
     void signal_stream(cuda_stream stream, task_handle handle);
 
-    /// Lets the kernel leave at the next block boundary (behind a task that was chained to the one in hand, too) and keeps it away until resume(). Returns when it has left.
+    /// Lets the kernel leave at the next block boundary (behind a task that was chained to the one in hand, too) and keeps it
+    /// away until resume(). Returns when it has left.
     void pause();
     void resume();
     /// Batch mode: runs what the rings hold, and returns when it is done.
     void run_batch();
 
     /// Declares memory as a unit of dependency. Two registered handles must be equal or disjoint (config_error otherwise).
-    /// A handle of memory from the pool ends when the memory has come back there: whoever gets that memory may register other pieces of it.
-    /// Its index is not used for another piece; the same piece, registered again, has the same index.
+    /// A handle of memory from the pool ends when the memory has come back there: whoever gets that memory may register other
+    /// pieces of it. Its index is not used for another piece; the same piece, registered again, has the same index.
     data_handle register_range(const void* data, u64 bytes);
     data_handle register_tile(const void* data, u64 row_bytes, u64 rows, u64 pitch);
 
-    /// config::parts: a task is worked on by the part whose memory it touches; memory of allocate() is its pool's. What is registered, uploaded or downloaded
-    /// lies in one part (config_error otherwise).
+    /// config::parts: a task is worked on by the part whose memory it touches; memory of allocate() is its pool's.
+    /// What is registered, uploaded or downloaded lies in one part (config_error otherwise).
     u32 parts() const;
-    /// Memory of the caller's own belongs to a part from now on; what was never placed belongs to part 0. Waits for everything submitted before, so that nothing in
-    /// flight has taken it for another part's; poison does not move with it. Once placed it stays: config_error if some of it is a pool's or belongs to another part by
-    /// an earlier call, or is registered in part 0. The same again is fine.
+    /// Memory of the caller's own belongs to a part from now on; what was never placed belongs to part 0. Waits for everything
+    /// submitted before, so that nothing in flight has taken it for another part's; poison does not move with it. Once placed it
+    /// stays: config_error if some of it is a pool's or belongs to another part by an earlier call, or is registered in part 0.
+    /// The same again is fine.
     void place(const void* data, u64 bytes, u32 part);
     u32 part_of(const void* data) const;
 
-    /// Device memory from the runtime's pool: allocates while the kernel is resident, without a CUDA call. 256-byte aligned, holding
-    /// whatever was there. While the pool has no such piece, waits for memory that was released; while paused, until resume().
+    /// Device memory from the runtime's pool: allocates while the kernel is resident, without a CUDA call.
+    /// 256-byte aligned, holding whatever was there. While the pool has no such piece, waits for memory that was released;
+    /// while paused, until resume().
     /// config_error: the pool has no such piece and nothing is to come back; in batch mode nothing does before run_batch().
     void* allocate(u64 bytes) { return allocate(bytes, 0); }
     /// From the pool of a part.
     void* allocate(u64 bytes, u32 part);
-    /// Gives back memory of allocate(), with the same number of bytes. It is handed out anew once every task submitted before this call
-    /// that touches it is done. Of this thread's tasks those are waited for that declare an access to it; with ordering::no_access,
-    /// and of other threads, all that were submitted before. Never throws; takes a place in the ring, and blocks while that is full.
+    /// Gives back memory of allocate(), with the same number of bytes. It is handed out anew once every task submitted before
+    /// this call that touches it is done. Of this thread's tasks those are waited for that declare an access to it; with
+    /// ordering::no_access, and of other threads, all that were submitted before. Never throws; takes a place in the ring, and
+    /// blocks while that is full.
     void release(void* memory, u64 bytes);
     /// Copies host memory to the device, ordered like a task that writes [to, to + bytes). The host memory may be reused at once.
     /// Waits while all staging memory is in use; in batch mode, where it comes back with run_batch(), throws config_error instead.
     task_handle upload(void* to, const void* from, u64 bytes);
     /// Copies device memory to the host, ordered like a task that reads it; returns when the data is there.
-    /// Throws task_error when the memory is poisoned: see task_status. Refused in batch mode (config_error): submit a copy_task into
-    /// host memory that the device can write, cudaMallocHost's for one, with the batch, or copy by cudaMemcpy behind run_batch().
+    /// Throws task_error when the memory is poisoned: see task_status. Refused in batch mode (config_error): submit a
+    /// copy_task into host memory that the device can write, cudaMallocHost's for one, with the batch, or copy by
+    /// cudaMemcpy behind run_batch().
     void download(void* to, const void* from, u64 bytes);
 
     std::string device_name() const;
@@ -180,12 +186,13 @@ protected:
             if (const task_handle handle = try_short(type, task, options.blocks); handle != task_handle{}) return handle;
         return submit_bytes(type, &task, options);
     }
-    /// Without options: to make them and to look through them would be a tenth of the cost. In the caller, whatever the compiler thinks of its length: there most of what is
-    /// encoded is a constant, and the struct need not be in memory at all.
+    /// Without options: to make them and to look through them would be a tenth of the cost. In the caller, whatever the compiler
+    /// thinks of its length: there most of what is encoded is a constant, and the struct need not be in memory at all.
     template <class Task>
     [[gnu::always_inline]] task_handle submit_as(u32 type, const Task& task)
     {
-        if (const task_handle handle = try_short(type, task, submit_options{}.blocks); handle != task_handle{}) [[likely]] return handle;
+        if (const task_handle handle = try_short(type, task, submit_options{}.blocks); handle != task_handle{}) [[likely]]
+            return handle;
         return submit_bytes(type, &task, {});
     }
 
@@ -206,7 +213,8 @@ private:
         return {};
     }
     static task_handle put_short(host::runtime_core* core, u32 accesses, const detail::chunk_vector* chunks, u32 slots);
-    static task_handle put_short_in(u32 part, host::runtime_core* core, u32 accesses, const detail::chunk_vector* chunks, u32 slots);
+    static task_handle put_short_in(u32 part, host::runtime_core* core, u32 accesses, const detail::chunk_vector* chunks,
+                                    u32 slots);
 
     std::unique_ptr<host::runtime_core> core_;      ///< null: there are several
     std::unique_ptr<host::partitioned_core> parts_; ///< null: there is one
@@ -243,11 +251,13 @@ kernel_image image_of()
 
 } // namespace detail
 
-/// A contiguous array in device memory, taken from the runtime's pool; the destructor releases it. Movable, not copyable: what was moved
-/// from is empty. Not thread-safe by itself. Throws what allocate, upload and download throw, and config_error for sizes that cannot be.
+/// A contiguous array in device memory, taken from the runtime's pool; the destructor releases it. Movable, not copyable:
+/// what was moved from is empty. Not thread-safe by itself. Throws what allocate, upload and download throw, and config_error
+/// for sizes that cannot be.
 template <class T>
 class buffer {
-    static_assert(std::is_trivially_copyable_v<T> && !std::is_const_v<T>, "a buffer holds bytes for the device: elements are trivially copyable and not const");
+    static_assert(std::is_trivially_copyable_v<T> && !std::is_const_v<T>,
+                  "a buffer holds bytes for the device: elements are trivially copyable and not const");
 
 public:
     /// In the pool of a part: see config::parts.
@@ -292,13 +302,15 @@ private:
     static u64 bytes_of(u64 count)
     {
         if (count > ~u64{0} / sizeof(T))
-            throw config_error("a buffer of " + std::to_string(count) + " elements of " + std::to_string(sizeof(T)) + " B: no memory is as large");
+            throw config_error("a buffer of " + std::to_string(count) + " elements of " + std::to_string(sizeof(T))
+                               + " B: no memory is as large");
         return count * sizeof(T);
     }
     void check_room(const char* call, u64 count) const
     {
         if (count > count_)
-            throw config_error(std::string(call) + " of " + std::to_string(count) + " elements: the buffer has " + std::to_string(count_));
+            throw config_error(std::string(call) + " of " + std::to_string(count) + " elements: the buffer has "
+                               + std::to_string(count_));
     }
 
     runtime_base* runtime_;

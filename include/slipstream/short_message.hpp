@@ -1,9 +1,10 @@
 // The message of nearly every task, put together in one go: its struct holds ranges and handles, and it says nothing beside.
 //
-// The same bytes as runtime_core::submit makes of it chunk by chunk (abi/message.hpp); that one also knows `after`, lists, rectangles, long ranges,
-// joins of streams and messages that outgrow the ring.
-// COST    of a submission: see host/README.md. Each task type has a function of its own, in which all that the type says is a constant. A chunk is put
-//         together in registers: a load of 16 bytes that were stored in pieces waits until they are in the cache.
+// The same bytes as runtime_core::submit makes of it chunk by chunk (abi/message.hpp); that one also knows `after`, lists,
+// rectangles, long ranges, joins of streams and messages that outgrow the ring.
+// COST    of a submission: see host/README.md. Each task type has a function of its own, in which all that the type says
+//         is a constant. A chunk is put together in registers: a load of 16 bytes that were stored in pieces waits until
+//         they are in the cache.
 #pragma once
 #include <cstring>
 #include <slipstream/task.hpp>
@@ -13,7 +14,8 @@ namespace slipstream::detail {
 
 inline constexpr u32 short_slots_max = 2;
 inline constexpr u32 short_chunks_max = short_slots_max * abi::slot_chunks;
-inline constexpr u32 short_scalars_max = (short_chunks_max - 2) * abi::chunk_payload_words; ///< beside the header and one chunk of entries
+/// beside the header and one chunk of entries
+inline constexpr u32 short_scalars_max = (short_chunks_max - 2) * abi::chunk_payload_words;
 
 /// A chunk in a register.
 using chunk_vector = u64 __attribute__((vector_size(sizeof(abi::chunk))));
@@ -41,7 +43,8 @@ struct member_census {
 };
 
 template <class T>
-using census_of = decltype(with_members(std::declval<T&>(), []<class... M>(M&...) { return member_census<std::remove_cv_t<M>...>{}; }));
+using census_of
+    = decltype(with_members(std::declval<T&>(), []<class... M>(M&...) { return member_census<std::remove_cv_t<M>...>{}; }));
 
 /// Scalar words of T. The size of a struct with an access is a multiple of eight.
 template <class T>
@@ -51,7 +54,9 @@ inline constexpr u32 scalars_of = static_cast<u32>(sizeof(T) / 4) - census_of<T>
 template <u32 N, class Visit>
 void for_each_constant(Visit&& visit)
 {
-    [&]<u32... K>(std::integer_sequence<u32, K...>) { (visit(std::integral_constant<u32, K>{}), ...); }(std::make_integer_sequence<u32, N>{});
+    [&]<u32... K>(std::integer_sequence<u32, K...>) {
+        (visit(std::integral_constant<u32, K>{}), ...);
+    }(std::make_integer_sequence<u32, N>{});
 }
 
 /// Can a message of T be short at all?
@@ -65,7 +70,8 @@ constexpr bool has_short_messages()
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized" // padding is sent with the rest, and in the caller the compiler sees that nobody wrote it
+// padding is sent with the rest, and in the caller the compiler sees that nobody wrote it
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 /// See short_encoder.
 template <class T>
@@ -105,7 +111,8 @@ template <class T>
             }
             bytes_above |= p.bytes_and_handle >> 32;
             if (run != 0) put_handles(0);
-            out[chunks++] = vector_of(abi::encode_range(abi::encode_first(abi::entry_kind::range, M::mode, 0), p.address, p.bytes_and_handle));
+            out[chunks++] = vector_of(
+                abi::encode_range(abi::encode_first(abi::entry_kind::range, M::mode, 0), p.address, p.bytes_and_handle));
         }
     });
     if (run != 0) put_handles(0);
@@ -118,10 +125,13 @@ template <class T>
         for_each_constant<accesses>([&](u32 access) { at += number >= scalars_before[access] ? range_words : 0; });
         u32 w;
         read(4 * at, w);
-        asm("" : "+r"(w)); // by itself: two neighbours, loaded as one, would wait until the two stores that made them are in the cache, behind all that went to the ring before
+        asm("" : "+r"(w)); // by itself: two neighbours, loaded as one, would wait until the two stores that made them are in
+                           // the cache, behind all that went to the ring before
         return w;
     };
-    for_each_constant<scalars / 3>([&](u32 k) { out[chunks++] = vector_of({{scalar(3 * k), scalar(3 * k + 1), scalar(3 * k + 2), 0}}); });
+    for_each_constant<scalars / 3>([&](u32 k) {
+        out[chunks++] = vector_of({{scalar(3 * k), scalar(3 * k + 1), scalar(3 * k + 2), 0}});
+    });
     if constexpr (scalars % 3 == 1) out[chunks++] = vector_of({{scalar(scalars - 1), 0, 0, 0}});
     if constexpr (scalars % 3 == 2) out[chunks++] = vector_of({{scalar(scalars - 2), scalar(scalars - 1), 0, 0}});
     if (chunks > short_chunks_max) return 0;

@@ -19,7 +19,10 @@ struct declared_access {
     u32 handle_plus_one = 0;
 };
 
-inline declared_access raw_access(access_mode mode, const void* data, u64 bytes) { return {mode, reinterpret_cast<u64>(data), bytes}; }
+inline declared_access raw_access(access_mode mode, const void* data, u64 bytes)
+{
+    return {mode, reinterpret_cast<u64>(data), bytes};
+}
 inline declared_access reads(const void* data, u64 bytes) { return raw_access(access_mode::read, data, bytes); }
 inline declared_access writes(const void* data, u64 bytes) { return raw_access(access_mode::write, data, bytes); }
 inline declared_access reads_and_writes(const void* data, u64 bytes) { return raw_access(access_mode::read_write, data, bytes); }

@@ -13,14 +13,15 @@
 // A task type is an aggregate of at most 16 members and 256 bytes, trivially copyable, with a templated body. The body is
 // written block-size-agnostic: the host platform runs it as a block of one thread. Mistakes do not compile: tests/misuse.
 //
-// What it may say of itself, as static constexpr members: `const char* name` for reports; `u32 threads` of a block and `u32 shared_bytes` of scratch memory
-// (block.hpp); and `bool brief`, a promise: its bodies take a few microseconds at most, whatever their arguments, and wait for nothing outside the block. In a
-// chain of brief one-block tasks, of which each is all that was known to wait for the one before it, a worker goes from body to body and tells of up to nine of
-// them with one fence, instead of a fence for each. Two such tasks that wait for the same one may run one after the other, on its worker, and be told of together with it, which pays for bodies of
-// up to some 2 us, as reckoned. Where all that are about are brief, tasks of several blocks, one behind the other, are handed
-// out up to six at a time, others two or three. A body that takes longer than promised keeps others, and the host, from hearing of up to eight tasks before it, and a
-// pause from coming, for as long, and what becomes ready later waits for what was handed out ahead; one that waits until such a task is seen to be complete waits
-// for ever.
+// What it may say of itself, as static constexpr members: `const char* name` for reports; `u32 threads` of a block and
+// `u32 shared_bytes` of scratch memory (block.hpp); and `bool brief`, a promise: its bodies take a few microseconds at most,
+// whatever their arguments, and wait for nothing outside the block. In a chain of brief one-block tasks, of which each is all that
+// was known to wait for the one before it, a worker goes from body to body and tells of up to nine of them with one fence, instead
+// of a fence for each. Two such tasks that wait for the same one may run one after the other, on its worker, and be told of
+// together with it, which pays for bodies of up to some 2 us, as reckoned. Where all that are about are brief, tasks of several
+// blocks, one behind the other, are handed out up to six at a time, others two or three. A body that takes longer than promised
+// keeps others, and the host, from hearing of up to eight tasks before it, and a pause from coming, for as long, and what becomes
+// ready later waits for what was handed out ahead; one that waits until such a task is seen to be complete waits for ever.
 #pragma once
 #include <slipstream/abi/task_type.hpp>
 #include <slipstream/access.hpp>
@@ -65,8 +66,8 @@ constexpr bool parenthesis_constructible(std::index_sequence<I...>)
     return requires { T(static_cast<any_member>((static_cast<void>(I), any_member{}))...); };
 }
 
-// Braces spread over the elements of an array, parentheses do not: then the two counts of members differ. Compilers that cannot say (clang
-// before 16; nvcc, whose front end denies it of some structs) refuse such a struct all the same, in words of their own.
+// Braces spread over the elements of an array, parentheses do not: then the two counts of members differ. Compilers that cannot say
+// (clang before 16; nvcc, whose front end denies it of some structs) refuse such a struct all the same, in words of their own.
 template <class T>
 constexpr bool has_array_member()
 {
@@ -92,7 +93,8 @@ constexpr bool access_behind(std::index_sequence<I...>)
     return requires { T{(static_cast<void>(I), leaf_member{})..., access_only{}}; };
 }
 
-// Is a member of T, or of a struct or array within, an access? Braces spread over all that is within; the first `Leaf` values are passed over.
+// Is a member of T, or of a struct or array within, an access? Braces spread over all that is within;
+// the first `Leaf` values are passed over.
 template <class T, std::size_t Leaf = 0>
 constexpr bool holds_access()
 {
@@ -100,7 +102,8 @@ constexpr bool holds_access()
         return false;
     else if constexpr (access_behind<T>(std::make_index_sequence<Leaf>{}))
         return true;
-    else if constexpr (requires { []<std::size_t... I>(std::index_sequence<I...>) -> decltype(T{(static_cast<void>(I), leaf_member{})...}) {
+    else if constexpr (requires { []<std::size_t... I>(std::index_sequence<I...>)
+                                      -> decltype(T{(static_cast<void>(I), leaf_member{})...}) {
                                       return {};
                                   }(std::make_index_sequence<Leaf + 1>{}); })
         return holds_access<T, Leaf + 1>();
@@ -130,12 +133,13 @@ constexpr bool is_owner()
 template <class M>
 constexpr void check_task_member()
 {
-    static_assert(!is_owner<M>(), "a task holds no runtime and no buffer, nor a pointer to one: bodies run on the device, where there is none. "
-                                  "Make the member in<T>, out<T> or inout<T> and give it the buffer");
-    static_assert(!is_view_v<M>, "a span or string_view in a task declares no access, so nothing is ordered by it: make it in<T>, out<T> or inout<T>");
+    static_assert(!is_owner<M>(), "a task holds no runtime and no buffer, nor a pointer to one: bodies run on the device, "
+                                  "where there is none. Make the member in<T>, out<T> or inout<T> and give it the buffer");
+    static_assert(!is_view_v<M>, "a span or string_view in a task declares no access, so nothing is ordered by it: "
+                                 "make it in<T>, out<T> or inout<T>");
     if constexpr (!is_access_v<M>)
-        static_assert(!holds_access<M>(), "an in, out or inout within a struct is not seen, so nothing would be ordered by it: make it a member of the "
-                                          "task itself");
+        static_assert(!holds_access<M>(), "an in, out or inout within a struct is not seen, so nothing would be ordered by it: "
+                                          "make it a member of the task itself");
 }
 
 /// Calls visit(members...) with all members of an aggregate in declaration order.
@@ -180,20 +184,22 @@ constexpr void for_each_member(T& task, Visit&& visit)
 
 } // namespace detail
 
-/// The requirements on a task type, each with its own message. False: its members cannot even be taken apart, and the compiler's own words
-/// on that would bury the message.
+/// The requirements on a task type, each with its own message. False: its members cannot even be taken apart,
+/// and the compiler's own words on that would bury the message.
 template <class T>
 constexpr bool check_task_type()
 {
     constexpr bool plain = std::is_aggregate_v<T>;
     static_assert(plain, "a task type is a plain struct: no constructors, no private members");
-    static_assert(std::is_trivially_copyable_v<T>, "a task crosses the bus as bytes: it must be trivially copyable. A buffer or other container is not: "
+    static_assert(std::is_trivially_copyable_v<T>, "a task crosses the bus as bytes: it must be trivially copyable. "
+                                                   "A buffer or other container is not: "
                                                    "make the member in<T>, out<T> or inout<T>");
     static_assert(sizeof(T) <= 4 * abi::task_words_max, "a task struct has at most 256 bytes; pass larger data in a buffer");
     static_assert(alignof(T) <= 8, "members aligned to more than 8 bytes are not supported");
     if constexpr (plain) {
         constexpr bool made_empty = requires { T{}; };
-        static_assert(made_empty, "a task can be made empty, as T{}: a reference cannot cross the bus, make the member a value, in<T>, out<T> or inout<T>");
+        static_assert(made_empty, "a task can be made empty, as T{}: a reference cannot cross the bus, "
+                                  "make the member a value, in<T>, out<T> or inout<T>");
         constexpr bool has_array = detail::has_array_member<T>();
         static_assert(!has_array, "a task has no array members: name each element, or wrap an array of plain values in a struct");
         constexpr bool too_many = detail::brace_constructible<T>(std::make_index_sequence<17>{});
@@ -231,7 +237,8 @@ abi::task_type describe_task()
             using M = std::remove_cvref_t<decltype(member)>;
             detail::check_task_member<M>();
             if constexpr (is_access_v<M>) {
-                const auto offset = static_cast<u32>(reinterpret_cast<const char*>(&member) - reinterpret_cast<const char*>(&probe)) / 4;
+                const auto offset
+                    = static_cast<u32>(reinterpret_cast<const char*>(&member) - reinterpret_cast<const char*>(&probe)) / 4;
                 if constexpr (M::is_rect) out.rect_mask = static_cast<u16>(out.rect_mask | 1u << out.members);
                 out.member_mode[out.members] = static_cast<u8>(M::mode);
                 out.member_offset[out.members++] = static_cast<u8>(offset);

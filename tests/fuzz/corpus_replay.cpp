@@ -28,8 +28,8 @@ constexpr named_target targets[] = {
 /// What breaks parsers more often than chance would try.
 constexpr std::string_view tokens[] = {
     "{",    "}",     "[",          "]",     ",",     ":",   "\"",  "\\",  "\\u0000", "\\ud800", "null",  "true", "-1", "0",    "-0",
-    "1e17", "1e999", "-1e-999",    "NaN",   "\x1b[", "\n",  "\xff", "18446744073709551615",     "-9223372036854775808", "9223372036854775808",
-    "4294967296",    "2147483648", "1e308", "0.5",   "[[",  "]]",  "{\"a\":", "\"\"",
+    "1e17", "1e999", "-1e-999",    "NaN",   "\x1b[", "\n",  "\xff", "18446744073709551615",     "-9223372036854775808",
+    "9223372036854775808",         "4294967296",     "2147483648",  "1e308", "0.5",  "[[", "]]", "{\"a\":",     "\"\"",
 };
 
 class mutator {
@@ -77,7 +77,8 @@ int usage()
 int main(int count, char** words)
 {
     if (count < 3 || count % 2 == 0) return usage();
-    const auto* const target = std::find_if(std::begin(targets), std::end(targets), [&](const named_target& t) { return t.name == words[1]; });
+    const auto* const target = std::find_if(std::begin(targets), std::end(targets),
+                                            [&](const named_target& t) { return t.name == words[1]; });
     if (target == std::end(targets)) return usage();
     std::uint64_t mutants = 0, seed = 1;
     for (int i = 3; i < count; i += 2) {

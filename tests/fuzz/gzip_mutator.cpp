@@ -1,4 +1,5 @@
-// Checksums keep a fuzzer out of everything behind them: half of the mutations of a gzip file change what it holds and pack it again.
+// Checksums keep a fuzzer out of everything behind them: half of the mutations of a gzip file change what it holds and
+// pack it again.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

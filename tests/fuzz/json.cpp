@@ -21,7 +21,8 @@ std::uint64_t walk(trace::json_value v, std::uint32_t depth)
     std::uint64_t children = 0;
     for (trace::json_value c = v.first_child(); c; c = v.next_child(c), ++children) {
         if (v.type() == trace::json_type::object) {
-            claim(static_cast<bool>(v.find("name")) || !trace::equals_ignoring_case(c.key(), "name"), "a member is found by its key");
+            claim(static_cast<bool>(v.find("name")) || !trace::equals_ignoring_case(c.key(), "name"),
+                  "a member is found by its key");
         } else {
             claim(c.key().empty(), "only members have keys");
         }

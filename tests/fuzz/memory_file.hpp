@@ -26,7 +26,8 @@ public:
 
     const std::string& write(std::string_view content)
     {
-        if (ftruncate(descriptor_, 0) != 0 || pwrite(descriptor_, content.data(), content.size(), 0) != static_cast<ssize_t>(content.size()))
+        if (ftruncate(descriptor_, 0) != 0
+            || pwrite(descriptor_, content.data(), content.size(), 0) != static_cast<ssize_t>(content.size()))
             throw std::runtime_error(std::string("memory file: ") + std::strerror(errno));
         return path_;
     }

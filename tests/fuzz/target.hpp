@@ -30,7 +30,8 @@ inline void claim(bool holds, const char* what)
 inline void claim_one_line(std::string_view text)
 {
     claim(!text.empty() && text.size() < 16384, "a line for people has a length that people read");
-    for (const char c : text) claim(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f, "a line for people holds no control character");
+    for (const char c : text)
+        claim(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f, "a line for people holds no control character");
 }
 
 } // namespace slipstream::fuzz

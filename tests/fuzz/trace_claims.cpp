@@ -80,7 +80,9 @@ std::vector<trace::hazard_edge> edges_by_search(const trace::recorded_trace& t)
         }
         for (const std::uint32_t p : t.tasks[i].after) kinds[p] |= trace::edge_order;
         const auto drop_covered = [](std::vector<record>& old, const byte_access& a) {
-            std::erase_if(old, [&](const record& r) { return r.range.space == a.space && a.lo <= r.range.lo && r.range.hi <= a.hi; });
+            std::erase_if(old, [&](const record& r) {
+                return r.range.space == a.space && a.lo <= r.range.lo && r.range.hi <= a.hi;
+            });
         };
         for (const byte_access& a : t.tasks[i].accesses)
             if (a.reads) reads.push_back({a, i});
@@ -121,7 +123,8 @@ void claim_cells(const trace::recorded_trace& t)
         claim(map.tasks[i].empty() == ranges[i].empty(), "a task with ranges has cells");
         std::uint64_t end = 0;
         for (const trace::cell_access& c : map.tasks[i]) {
-            claim(c.cell_count > 0 && c.cell_first >= end && c.cell_first + c.cell_count <= map.cells, "runs of cells are disjoint and inside");
+            claim(c.cell_count > 0 && c.cell_first >= end && c.cell_first + c.cell_count <= map.cells,
+                  "runs of cells are disjoint and inside");
             claim(c.reads || c.writes, "a cell that is used is read or written");
             end = c.cell_first + c.cell_count;
             visits += c.cell_count;

@@ -37,5 +37,8 @@ struct row_sums {
 } // namespace
 
 namespace slipstream_gate {
-const slipstream::cuda_image* image() { return slipstream::detail::make_cuda_image<slipstream::workers_per_sm_max, axpy, row_sums, copy_task, fill_task, marker_task>(); }
+const slipstream::cuda_image* image()
+{
+    return slipstream::detail::make_cuda_image<slipstream::workers_per_sm_max, axpy, row_sums, copy_task, fill_task, marker_task>();
+}
 } // namespace slipstream_gate

@@ -49,7 +49,8 @@ TEST_CASE("a chain on one buffer runs in order at every window and ring", "[gpu]
 
 namespace {
 
-/// What a block of so many threads can do: every thread puts a word into the scratch memory, reads its neighbour's, and takes part in the collectives.
+/// What a block of so many threads can do: every thread puts a word into the scratch memory, reads its neighbour's, and
+/// takes part in the collectives.
 template <u32 Threads> struct sized_task {
     static constexpr const char* name = "sized";
     static constexpr u32 threads = Threads;
@@ -69,7 +70,10 @@ template <u32 Threads> struct sized_task {
         if (rank == size - 1) words[block.block_index()] = mix(words[block.block_index()] + all) + before;
         if (block.block_index() == failing && rank == 0) block.fail(7);
     }
-    static constexpr SLIPSTREAM_BOTH u64 mixed(u64 rank, u64 block, u64 number) { return (rank * 2654435761u ^ block * 40503u) + number; }
+    static constexpr SLIPSTREAM_BOTH u64 mixed(u64 rank, u64 block, u64 number)
+    {
+        return (rank * 2654435761u ^ block * 40503u) + number;
+    }
 
     static u64 expected(u64 word, u32 block, u32 number)
     {
@@ -168,7 +172,8 @@ TEST_CASE("uploads larger than the staging memory come back the same", "[gpu]")
         std::iota(x.begin(), x.end(), 3);
         buffer<u64> b(rt, x.size()), d(rt, x.size());
         b.upload(x);
-        rt.submit(copy_task{{reinterpret_cast<unsigned char*>(b.data()), 8 * x.size()}, {reinterpret_cast<unsigned char*>(d.data()), 8 * x.size()}},
+        rt.submit(copy_task{{reinterpret_cast<unsigned char*>(b.data()), 8 * x.size()},
+                            {reinterpret_cast<unsigned char*>(d.data()), 8 * x.size()}},
                   {.blocks = 64});
         d.download(y);
         CHECK(x == y);
@@ -207,7 +212,8 @@ TEST_CASE("a failing block gives the task its code; neighbours stay complete", "
         gpu_engine rt(gpu_config());
         std::vector<task_handle> handles;
         for (u32 i = 0; i < 300; ++i)
-            handles.push_back(rt.submit(fail_task{i % 3 == 0 ? 100 + i : 0, i % 5}, {.blocks = 5 + i % 400, .order = ordering::no_access}));
+            handles.push_back(rt.submit(fail_task{i % 3 == 0 ? 100 + i : 0, i % 5},
+                                        {.blocks = 5 + i % 400, .order = ordering::no_access}));
         for (u32 i = 0; i < 300; ++i) {
             INFO("task " << i);
             const auto s = rt.wait(handles[i]);
@@ -217,7 +223,8 @@ TEST_CASE("a failing block gives the task its code; neighbours stay complete", "
     });
 }
 
-TEST_CASE("a failure cancels its readers and `after` dependants with the cause; a pure write heals; clear_failure resets", "[gpu][failure]")
+TEST_CASE("a failure cancels its readers and `after` dependants with the cause; a pure write heals; clear_failure resets",
+          "[gpu][failure]")
 {
     in_time(20, [] {
         for (const u32 window : {16u, 1024u}) {
@@ -305,7 +312,8 @@ TEST_CASE("a task is seen to be complete while the one behind it on its worker r
         const auto pair = [&](u32 spin) { // both in the window before either can run: the second is mailed behind the first
             rt.pause();
             const auto first = rt.submit(step_task{b});
-            const auto second = rt.submit(count_task{reinterpret_cast<u64>(counter.data()), spin}, {.accesses = {writes(b.data(), 8)}});
+            const auto second = rt.submit(count_task{reinterpret_cast<u64>(counter.data()), spin},
+                                          {.accesses = {writes(b.data(), 8)}});
             rt.resume();
             return std::pair{first, second};
         };

@@ -51,8 +51,8 @@ bool verified_once(const workload_type& type, const std::string& name, const par
     return load->verify().verified;
 }
 
-// Runs each set of parameters with two seeds, three times each, on every engine; all must verify. What a check compares with is made
-// once for all engines.
+// Runs each set of parameters with two seeds, three times each, on every engine; all must verify. What a check compares with
+// is made once for all engines.
 void check_on_every_engine(const std::string& workload, const std::vector<parameters>& shapes)
 {
     for (const parameters& values : shapes)
@@ -101,7 +101,8 @@ TEST_CASE("pipeline verifies on every engine of the GPU, with one slot and sever
                                        {{"slots", "3"}, {"stages", "30"}, {"items", "30"}, {"handles", "0"}, {"blocks", "2"}}});
 }
 
-TEST_CASE("task-bench verifies on every engine of the GPU: points by handle and by range, whole rows, rows of growing width", "[gpu][engines]")
+TEST_CASE("task-bench verifies on every engine of the GPU: points by handle and by range, whole rows, rows of growing width",
+          "[gpu][engines]")
 {
     check_on_every_engine("task-bench", {{{"pattern", "stencil_1d"}, {"width", "150"}, {"steps", "20"}, {"work_us", "1"}},
                                          {{"pattern", "fft"}, {"rows", "1"}, {"width", "300"}, {"work_us", "1"}},
@@ -111,7 +112,8 @@ TEST_CASE("task-bench verifies on every engine of the GPU: points by handle and 
                                          {{"pattern", "random_nearest"}, {"buffers", "0"}, {"work_us", "0"}}});
 }
 
-TEST_CASE("cholesky verifies on every engine of the GPU, in both precisions, with tiles of one block and of several", "[gpu][engines]")
+TEST_CASE("cholesky verifies on every engine of the GPU, in both precisions, with tiles of one block and of several",
+          "[gpu][engines]")
 {
     for (const std::string precision : {"fp32", "fp64"})
         check_on_every_engine("cholesky", {{{"precision", precision}},
@@ -186,7 +188,8 @@ TEST_CASE("a missing RAW, WAR or WAW edge turns verified false on every engine b
                 u32 noticed = 0;
                 for (u64 seed = 1; seed <= 3; ++seed)
                     noticed += !verified_once(
-                        random_dag(), name, {{"tasks", "200"}, {"width", "4"}, {"work_us", "1"}, {"blocks", "2"}, {"break", kind}}, seed);
+                        random_dag(), name,
+                        {{"tasks", "200"}, {"width", "4"}, {"work_us", "1"}, {"blocks", "2"}, {"break", kind}}, seed);
                 INFO(name << ", " << kind << ": noticed with " << noticed << " seeds of 3");
                 CHECK((noticed > 0) == (name != "serial"));
             }
@@ -198,12 +201,14 @@ TEST_CASE("a task-bench without a RAW edge finds a wrong input where the task ru
     in_time(30, [] {
         for (const std::string name : {"slipstream", "slipstream-hostdep"}) {
             INFO(name);
-            CHECK_FALSE(verified_once(named("task-bench"), name, {{"width", "6"}, {"steps", "20"}, {"buffers", "4"}, {"break", "RAW"}}, 1));
+            CHECK_FALSE(verified_once(named("task-bench"), name,
+                                      {{"width", "6"}, {"steps", "20"}, {"buffers", "4"}, {"break", "RAW"}}, 1));
         }
     });
 }
 
-TEST_CASE("a fork-join without a RAW edge and a pipeline without a RAW or WAR edge do not verify on slipstream", "[gpu][engines][broken]")
+TEST_CASE("a fork-join without a RAW edge and a pipeline without a RAW or WAR edge do not verify on slipstream",
+          "[gpu][engines][broken]")
 {
     in_time(30, [] {
         for (const std::string name : {"slipstream", "slipstream-hostdep"}) {

@@ -1,5 +1,5 @@
-// One fault a run, each in a process of its own since most of them take the CUDA context along: fault_program FAULT. Says line by line what it
-// saw; faults.py judges. Ends with 0 when it got to its end, with 77 where there is no GPU.
+// One fault a run, each in a process of its own since most of them take the CUDA context along: fault_program FAULT. Says line by
+// line what it saw; faults.py judges. Ends with 0 when it got to its end, with 77 where there is no GPU.
 #include "host/runtime_core.hpp"
 #include <chrono>
 #include <cstdio>
@@ -100,10 +100,14 @@ class fault_engine : public runtime_base {
 public:
     using list = task_list<faulty_task, spin_task, mistaken_task, step_task, copy_task, fill_task, marker_task>;
     explicit fault_engine(const config& c)
-        : runtime_base(c, detail::image_for_workers<detail::platforms, 1, faulty_task, spin_task, mistaken_task, step_task, copy_task, fill_task, marker_task>())
+        : runtime_base(c, detail::image_for_workers<detail::platforms, 1, faulty_task, spin_task, mistaken_task, step_task,
+                                                    copy_task, fill_task, marker_task>())
     {
     }
-    template <class Task> task_handle submit(const Task& task, const submit_options& o = {}) { return submit_as(list::index_of<Task>(), task, o); }
+    template <class Task> task_handle submit(const Task& task, const submit_options& o = {})
+    {
+        return submit_as(list::index_of<Task>(), task, o);
+    }
 };
 
 config gpu()
@@ -163,7 +167,9 @@ void device_fault(fault kind)
     rt->submit(spin_task{0}, {.blocks = 2, .order = ordering::no_access, .name = "bystander"});
     for (;;) { // both of its blocks are seen to run
         const std::string text = rt->core().describe_workers();
-        if (text.find("block 0 of spin 'bystander'") != std::string::npos && text.find("block 1 of spin 'bystander'") != std::string::npos) break;
+        if (text.find("block 0 of spin 'bystander'") != std::string::npos
+            && text.find("block 1 of spin 'bystander'") != std::string::npos)
+            break;
         std::this_thread::sleep_for(1ms);
     }
     const task_handle culprit = rt->submit(faulty_task{*x, static_cast<u32>(kind)}, {.name = "culprit"});
@@ -213,7 +219,8 @@ void stall()
 {
     config c = gpu();
     c.stall_limit = 400ms;
-    c.chaining = false; // behind "slow" on its worker, a task would run whatever its leader sees: it is at hand, or was not read yet when "slow" ended
+    // behind "slow" on its worker, a task would run whatever its leader sees: it is at hand, or was not read yet when "slow" ended
+    c.chaining = false;
     fault_engine rt(c);
     buffer<u64> x(rt, 8);
     rt.submit(step_task{x});

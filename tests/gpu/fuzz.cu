@@ -22,8 +22,9 @@ void fuzz(u64 seed, u32 window, u32 per_sm, u32 threads)
     shape.spin_max = 40;
     shape.blocks_max = random() % 3 ? 8 : 400;
     shape.matrix_rows = 24 + static_cast<u32>(random() % 100);
-    std::printf("seed %llu: window %u ring %u threads %u workers per SM %u blocks %u residency %lld ms\n", static_cast<unsigned long long>(seed), window,
-                c.ring_slots, threads, per_sm, shape.blocks_max, static_cast<long long>(c.residency.count()));
+    std::printf("seed %llu: window %u ring %u threads %u workers per SM %u blocks %u residency %lld ms\n",
+                static_cast<unsigned long long>(seed), window, c.ring_slots, threads, per_sm, shape.blocks_max,
+                static_cast<long long>(c.residency.count()));
     std::fflush(stdout);
     gpu_engine rt(c);
     const std::string verdict = run_stream(rt, digest_stream(seed, shape), [](u32) {});
@@ -75,12 +76,15 @@ TEST_CASE("batch mode: a random stream of every kind of access equals the sequen
             std::vector<u64> memory = stream.initial();
             buffer<u64> cells(rt, memory.size());
             buffer<cell_op> ops(rt, stream.ops().size());
-            const auto copy = [](void* to, const void* from, u64 bytes) { REQUIRE(cudaMemcpy(to, from, bytes, cudaMemcpyDefault) == cudaSuccess); };
+            const auto copy = [](void* to, const void* from, u64 bytes) {
+                REQUIRE(cudaMemcpy(to, from, bytes, cudaMemcpyDefault) == cudaSuccess);
+            };
             copy(ops.data(), stream.ops().data(), stream.ops().size() * sizeof(cell_op));
             copy(cells.data(), memory.data(), memory.size() * sizeof(u64));
             const auto handles = stream.register_handles(rt, cells.data());
             const task_handle first = rt.submit(marker_task{});
-            for (u32 t = 0; t < shape.tasks; ++t) stream.submit(rt, t, cells.data(), ops.data(), handles, {first.ring}, {first.position + 1});
+            for (u32 t = 0; t < shape.tasks; ++t)
+                stream.submit(rt, t, cells.data(), ops.data(), handles, {first.ring}, {first.position + 1});
             rt.run_batch();
             copy(memory.data(), cells.data(), memory.size() * sizeof(u64));
             const std::string verdict = stream.compare(memory);

@@ -1,4 +1,5 @@
-// An engine of several parts (config::parts) on the GPU: each has a control block on an SM of its own, and they meet in device memory.
+// An engine of several parts (config::parts) on the GPU: each has a control block on an SM of its own, and they meet in
+// device memory.
 //   SLIPSTREAM_SEED=n replays one seed.
 #include "cuda_work.cuh"
 #include "tests/stress/failing_program.hpp"
@@ -64,7 +65,8 @@ private:
 };
 
 /// What is wrong in the end. between(rt, t) is called before task t is submitted.
-template <class Between> std::string run_random_stream(const config& c, u64 seed, u32 tasks, const Between& between, bool pauses = false)
+template <class Between>
+std::string run_random_stream(const config& c, u64 seed, u32 tasks, const Between& between, bool pauses = false)
 {
     std::mt19937_64 random(seed);
     stream_shape shape;
@@ -72,8 +74,9 @@ template <class Between> std::string run_random_stream(const config& c, u64 seed
     shape.spin_max = 40;
     shape.blocks_max = random() % 3 ? 8 : 400;
     shape.matrix_rows = 24 + static_cast<u32>(random() % 100);
-    std::printf("seed %llu: parts %u window %u ring %u workers per SM %u blocks %u residency %lld ms\n", static_cast<unsigned long long>(seed), c.parts, c.window,
-                c.ring_slots, c.workers_per_sm, shape.blocks_max, static_cast<long long>(c.residency.count()));
+    std::printf("seed %llu: parts %u window %u ring %u workers per SM %u blocks %u residency %lld ms\n",
+                static_cast<unsigned long long>(seed), c.parts, c.window, c.ring_slots, c.workers_per_sm, shape.blocks_max,
+                static_cast<long long>(c.residency.count()));
     std::fflush(stdout);
     const digest_stream stream(seed, shape);
     std::vector<u64> memory = stream.initial();
@@ -150,7 +153,8 @@ TEST_CASE("random streams of crossing tasks equal the sequential run with two wo
     });
 }
 
-TEST_CASE("parts that are paused between and within crossing tasks have all left, lose nothing and run nothing twice", "[gpu][parts][fuzz]")
+TEST_CASE("parts that are paused between and within crossing tasks have all left, lose nothing and run nothing twice",
+          "[gpu][parts][fuzz]")
 {
     in_time(60, [] {
         u64 seed = 8200;
@@ -228,12 +232,15 @@ TEST_CASE("random tasks that fail across parts end as they have to, with their c
             if (mine % 5 == 0) c.residency = 2ms;
             const placed_memory memory(failing_program::bytes);
             gpu_engine rt(c);
-            require_right(failing_program{}.run(rt, reinterpret_cast<u64>(memory.data<char>()), random, [](u32 code) { return fail_task{code, 0}; }));
+            require_right(failing_program{}.run(rt, reinterpret_cast<u64>(memory.data<char>()), random,
+                                                [](u32 code) { return fail_task{code, 0}; }));
         }
     });
 }
 
-TEST_CASE("a failure in one part cancels its readers in the others and runs none of their bodies; clear_failure forgets in all of them", "[gpu][parts][failure]")
+TEST_CASE("a failure in one part cancels its readers in the others and runs none of their bodies; "
+          "clear_failure forgets in all of them",
+          "[gpu][parts][failure]")
 {
     in_time(30, [] {
         for (const u32 parts : {2u, 5u}) {
@@ -250,8 +257,10 @@ TEST_CASE("a failure in one part cancels its readers in the others and runs none
                 const auto root = rt.submit(fail_task{40 + round, 1}, {.blocks = 3, .accesses = {piece(access_mode::write, 0)}});
                 std::vector<task_handle> chain;
                 for (u32 p = 1; p < parts; ++p) { // from part to part
-                    const declared_access both[] = {piece(access_mode::read, p - 1), piece(access_mode::write, p), writes(counter.data(), 4)};
-                    chain.push_back(rt.submit(count_task{reinterpret_cast<u64>(counter.data()), 10}, {.accesses = list_view<declared_access>(std::span(both))}));
+                    const declared_access both[] = {piece(access_mode::read, p - 1), piece(access_mode::write, p),
+                                                    writes(counter.data(), 4)};
+                    chain.push_back(rt.submit(count_task{reinterpret_cast<u64>(counter.data()), 10},
+                                              {.accesses = list_view<declared_access>(std::span(both))}));
                 }
                 const auto dependant = rt.submit(marker_task{}, {.after = chain.back(), .order = ordering::no_access});
                 chain.push_back(dependant);
@@ -306,7 +315,8 @@ TEST_CASE("tasks of every part follow a stream that was joined, the crossing one
     });
 }
 
-TEST_CASE("stream work behind a crossing task's signal reads what it wrote, and tasks behind that go on: no wait on the host", "[gpu][parts][stream]")
+TEST_CASE("stream work behind a crossing task's signal reads what it wrote, and tasks behind that go on: no wait on the host",
+          "[gpu][parts][stream]")
 {
     in_time(40, [] {
         for (const auto residency : {200ms, 2ms}) {
@@ -323,7 +333,8 @@ TEST_CASE("stream work behind a crossing task's signal reads what it wrote, and 
             constexpr u32 rounds = 25;
             for (u32 round = 0; round < rounds; ++round) {
                 const declared_access both[] = {reads_and_writes(burnt.data(), 4), reads_and_writes(x.data(), 8 * count)};
-                rt.submit(count_task{reinterpret_cast<u64>(burnt.data()), 100'000}, {.accesses = list_view<declared_access>(std::span(both))});
+                rt.submit(count_task{reinterpret_cast<u64>(burnt.data()), 100'000},
+                          {.accesses = list_view<declared_access>(std::span(both))});
                 rt.submit(step_task{x}, {.blocks = 4});
                 rt.signal_stream(s.raw, rt.submit(copy_task{{bytes_of(x), 8 * count}, {bytes_of(y), 8 * count}}));
                 copy_now<<<1, 128, 0, s.raw>>>(y.data(), x.data(), count); // x is what it was, unless this came early

@@ -38,7 +38,8 @@ TEST_CASE("while tasks flow, synchronising calls return within the residency lim
         std::thread load([&] {
             for (u32 i = 0; !over; ++i) {
                 const u32 at = i % 4096;
-                rt.submit(count_task{reinterpret_cast<u64>(b.data() + at), i % 64 == 0 ? spin : 500}, {.accesses = writes(b.data() + at, 4)});
+                rt.submit(count_task{reinterpret_cast<u64>(b.data() + at), i % 64 == 0 ? spin : 500},
+                          {.accesses = writes(b.data() + at, 4)});
                 ++submitted;
             }
         });
@@ -51,7 +52,8 @@ TEST_CASE("while tasks flow, synchronising calls return within the residency lim
             const auto before = std::chrono::steady_clock::now();
             const bool good = call();
             const double took = milliseconds_of(std::chrono::steady_clock::now() - before);
-            std::printf("%-24s %8.2f ms (limit %.0f), %llu tasks submitted meanwhile\n", what, took, limit, static_cast<unsigned long long>(submitted - tasks));
+            std::printf("%-24s %8.2f ms (limit %.0f), %llu tasks submitted meanwhile\n", what, took, limit,
+                        static_cast<unsigned long long>(submitted - tasks));
             CHECK(good);
             CHECK(took <= limit);
         };
@@ -59,8 +61,12 @@ TEST_CASE("while tasks flow, synchronising calls return within the residency lim
             const u64 tasks = submitted;
             void* p = nullptr;
             timed("cudaMalloc", [&] { return cudaMalloc(&p, 8 << 20) == cudaSuccess; });
-            timed("cudaMemcpy to device", [&] { return cudaMemcpy(p, host.data(), host.size(), cudaMemcpyHostToDevice) == cudaSuccess; });
-            timed("cudaMemcpy to host", [&] { return cudaMemcpy(host.data(), p, host.size(), cudaMemcpyDeviceToHost) == cudaSuccess; });
+            timed("cudaMemcpy to device", [&] {
+                return cudaMemcpy(p, host.data(), host.size(), cudaMemcpyHostToDevice) == cudaSuccess;
+            });
+            timed("cudaMemcpy to host", [&] {
+                return cudaMemcpy(host.data(), p, host.size(), cudaMemcpyDeviceToHost) == cudaSuccess;
+            });
             timed("foreign kernel", [&] {
                 foreign_kernel<<<1, 32>>>(own);
                 return cudaStreamSynchronize(nullptr) == cudaSuccess;
@@ -93,10 +99,12 @@ TEST_CASE("a task of 200 blocks and 40 tasks of one block overlap", "[gpu][resid
         // 20 small ones before and 20 after: blocks of both kinds are in flight at one time.
         std::vector<task_handle> singles;
         const auto one = [&](u32 i) {
-            singles.push_back(rt.submit(count_task{reinterpret_cast<u64>(small.data() + i), 20000}, {.accesses = writes(small.data() + i, 4)}));
+            singles.push_back(rt.submit(count_task{reinterpret_cast<u64>(small.data() + i), 20000},
+                                        {.accesses = writes(small.data() + i, 4)}));
         };
         for (u32 i = 0; i < 20; ++i) one(i);
-        const auto big = rt.submit(count_task{reinterpret_cast<u64>(large.data()), 20000}, {.blocks = 200, .accesses = writes(large.data(), 800)});
+        const auto big = rt.submit(count_task{reinterpret_cast<u64>(large.data()), 20000},
+                                   {.blocks = 200, .accesses = writes(large.data(), 800)});
         for (u32 i = 20; i < 40; ++i) one(i);
         rt.wait_all();
         rt.pause();
@@ -104,7 +112,9 @@ TEST_CASE("a task of 200 blocks and 40 tasks of one block overlap", "[gpu][resid
         rt.resume();
         u64 big_start = ~u64{0}, big_end = 0, first = ~u64{0};
         u32 big_blocks = 0, single_blocks = 0, beside = 0;
-        const auto is_single = [&](const flight_entry& e) { return std::find(singles.begin(), singles.end(), e.task) != singles.end(); };
+        const auto is_single = [&](const flight_entry& e) {
+            return std::find(singles.begin(), singles.end(), e.task) != singles.end();
+        };
         for (const auto& e : log) {
             first = std::min(first, e.start_ns);
             if (e.task == big) {
@@ -118,7 +128,8 @@ TEST_CASE("a task of 200 blocks and 40 tasks of one block overlap", "[gpu][resid
                 single_blocks += e.blocks;
                 beside += e.start_ns < big_end && e.end_ns > big_start;
             }
-        std::printf("the large task took %.1f us; %u of 40 small tasks ran beside it\n", static_cast<double>(big_end - big_start) / 1000, beside);
+        std::printf("the large task took %.1f us; %u of 40 small tasks ran beside it\n",
+                    static_cast<double>(big_end - big_start) / 1000, beside);
         CHECK(big_blocks == 200);
         CHECK(single_blocks == 40);
         CHECK(beside > 0);
@@ -126,8 +137,9 @@ TEST_CASE("a task of 200 blocks and 40 tasks of one block overlap", "[gpu][resid
             std::ofstream out(std::string(folder) + "/overlap.csv");
             out << "worker,sm,kind,ring,position,first_block,blocks,start_ns,end_ns\n";
             for (const auto& e : log)
-                out << e.worker << ',' << e.sm << ',' << (e.task == big ? "large" : is_single(e) ? "small" : "other") << ',' << e.task.ring << ','
-                    << e.task.position << ',' << e.first_block << ',' << e.blocks << ',' << e.start_ns - first << ',' << e.end_ns - first << '\n';
+                out << e.worker << ',' << e.sm << ',' << (e.task == big ? "large" : is_single(e) ? "small" : "other") << ','
+                    << e.task.ring << ',' << e.task.position << ',' << e.first_block << ',' << e.blocks << ','
+                    << e.start_ns - first << ',' << e.end_ns - first << '\n';
             CHECK(out.good());
         }
     });

@@ -46,7 +46,8 @@ TEST_CASE("stream work behind a signal reads what a slow task wrote, again and a
             for (u64 round = 1; round <= 20; ++round) {
                 // The chain: a task that takes its time, then one that writes x behind it.
                 const declared_access both[] = {reads_and_writes(burnt.data(), 4), reads_and_writes(x.data(), 8 * count)};
-                rt.submit(count_task{reinterpret_cast<u64>(burnt.data()), 200'000}, {.accesses = list_view<declared_access>(std::span(both))});
+                rt.submit(count_task{reinterpret_cast<u64>(burnt.data()), 200'000},
+                          {.accesses = list_view<declared_access>(std::span(both))});
                 const auto h = rt.submit(step_task{x}, {.blocks = 4});
                 rt.signal_stream(s.raw, h);
                 copy_now<<<1, 128, 0, s.raw>>>(x.data(), y, count);

@@ -1,5 +1,5 @@
-// The whole engine (device/control.hpp): host, ingest, admission, linker, scheduler, notifier and two workers, through drain and through a park and
-// relaunch. Too large to exhaust: random walks, seed printed; each EDGE of completion and command mutated.
+// The whole engine (device/control.hpp): host, ingest, admission, linker, scheduler, notifier and two workers, through drain and
+// through a park and relaunch. Too large to exhaust: random walks, seed printed; each EDGE of completion and command mutated.
 #include "tests/model/catch.hpp"
 #include "tests/model/small_engine.hpp"
 #include <iostream>
@@ -63,7 +63,8 @@ template <class P> void run_admission(const small_engine<P>& e)
 }
 
 template <class P = P1>
-report engine_run(const std::vector<test_task>& program, options how, bool park, host_waits by, engine_size size = {.ring_slots = 2, .window_used = 2})
+report engine_run(const std::vector<test_task>& program, options how, bool park, host_waits by,
+                  engine_size size = {.ring_slots = 2, .window_used = 2})
 {
     const report r = explore(how, [&, park, by](execution& ex) {
         auto e = std::make_shared<small_engine<P>>(program, size);
@@ -95,7 +96,8 @@ report engine_run(const std::vector<test_task>& program, options how, bool park,
                 P::store(edge::R8_command, e->m.page->command_word, static_cast<u32>(device::command::drain), order::release,
                          scope::system);
             if (by == host_waits::low_water) {
-                while (P::load(edge::A7_low_water, e->m.ring_pages->low_water, order::acquire, scope::system) < count) P::pause(n++);
+                while (P::load(edge::A7_low_water, e->m.ring_pages->low_water, order::acquire, scope::system) < count)
+                    P::pause(n++);
             } else {
                 while (P::load(edge::A7_complete, e->m.complete_bits[0], order::acquire, scope::system) != (1u << count) - 1)
                     P::pause(n++);
@@ -126,7 +128,8 @@ report engine_run(const std::vector<test_task>& program, options how, bool park,
             ex.spawn("worker " + std::to_string(w), device_block(1 + w), resident([=] { e->work(w); }));
         ex.at_end([e] {
             e->check_against_oracle();
-            seen = {std::max(seen.staged, e->staged), std::max(seen.paused, e->paused), std::max(seen.skipped, e->skipped), seen.drawn_ahead || e->drawn_ahead};
+            seen = {std::max(seen.staged, e->staged), std::max(seen.paused, e->paused), std::max(seen.skipped, e->skipped),
+                    seen.drawn_ahead || e->drawn_ahead};
         });
     });
     std::cout << r.line() << "\n";
@@ -155,13 +158,17 @@ TEST_CASE("a park at any time and a relaunch lose nothing", "[model][control]")
     // One worker, and so many blocks that it draws the next ones while it runs some.
     seen = {};
     const engine_size lone{.ring_slots = 2, .window_used = 2, .workers = 1};
-    CHECK_FALSE(engine_run({{{{0, W}}}, {{}, 4}, {{{0, R}}}}, walks("engine, park, tickets drawn ahead"), true, host_waits::low_water, lone).failure);
+    CHECK_FALSE(engine_run({{{{0, W}}}, {{}, 4}, {{{0, R}}}}, walks("engine, park, tickets drawn ahead"), true,
+                           host_waits::low_water, lone).failure);
     CHECK(seen.drawn_ahead);
 }
 
-TEST_CASE("staging, through drain and through a park: who waits with a staged mail leaves and takes it up again", "[model][control][staging]")
+TEST_CASE("staging, through drain and through a park: who waits with a staged mail leaves and takes it up again",
+          "[model][control][staging]")
 {
-    const std::vector<test_task> blocks = {{{{0, W}}}, {.accesses = {{0, R}, {1, W}}, .blocks = 2}, {.accesses = {{1, RW}, {0, W}}, .reads_blocks_of = 1},
+    const std::vector<test_task> blocks = {{{{0, W}}},
+                                           {.accesses = {{0, R}, {1, W}}, .blocks = 2},
+                                           {.accesses = {{1, RW}, {0, W}}, .reads_blocks_of = 1},
                                            {{{0, R}}}};
     const std::vector<test_task> failing = {{{{0, W}}},
                                             {.accesses = {{0, R}, {1, W}}, .fails = true},
@@ -171,24 +178,31 @@ TEST_CASE("staging, through drain and through a park: who waits with a staged ma
     const engine_size size{.ring_slots = 8, .window_used = 4, .pool_blocks = 16, .staging = true};
     for (const auto* program : {&chain, &blocks, &failing}) {
         seen = {};
-        CHECK_FALSE(engine_run<with_aborts>(*program, walks("engine, staged, park", 3000), true, host_waits::low_water, size).failure);
+        CHECK_FALSE(engine_run<with_aborts>(*program, walks("engine, staged, park", 3000), true,
+                                            host_waits::low_water, size).failure);
         CHECK((seen.staged >= 2 && seen.paused >= 1));
         if (program == &failing) CHECK(seen.skipped >= 1);
         // Behind each other on a worker. What told the workers to stop must not be there any more in the next launch.
         auto chained = size;
         chained.chaining = chained.answers_late = true;
         seen = {};
-        CHECK_FALSE(engine_run<with_aborts>(*program, walks("engine, chained, park", 3000), true, host_waits::low_water, chained).failure);
+        CHECK_FALSE(engine_run<with_aborts>(*program, walks("engine, chained, park", 3000), true,
+                                            host_waits::low_water, chained).failure);
         CHECK((seen.staged >= 2 && seen.paused >= 1));
-        if (program == &chain) CHECK(engine_run<stays_stopped>(*program, walks("engine, chained, told to stop for ever", 3000), true, host_waits::low_water, chained).failure);
+        if (program == &chain)
+            CHECK(engine_run<stays_stopped>(*program, walks("engine, chained, told to stop for ever", 3000), true,
+                                            host_waits::low_water, chained).failure);
     }
     auto lone = size;
     lone.lone_workers = true;
-    CHECK_FALSE(engine_run<with_aborts>(blocks, walks("engine, staged, lone, park", 2000), true, host_waits::low_water, lone).failure);
+    CHECK_FALSE(engine_run<with_aborts>(blocks, walks("engine, staged, lone, park", 2000), true,
+                                        host_waits::low_water, lone).failure);
     // Canary: the scheduler waits for it.
-    CHECK(engine_run<leaves_silently>(chain, walks("engine, staged, a worker leaves silently", 3000), true, host_waits::low_water, size).failure);
+    CHECK(engine_run<leaves_silently>(chain, walks("engine, staged, a worker leaves silently", 3000), true,
+                                      host_waits::low_water, size).failure);
     const engine_size small{.ring_slots = 2, .window_used = 2, .staging = true};
-    CHECK_FALSE(engine_run<with_aborts>(chain, walks("engine, staged, window of two, park", 3000), true, host_waits::bits, small).failure);
+    CHECK_FALSE(engine_run<with_aborts>(chain, walks("engine, staged, window of two, park", 3000), true,
+                                        host_waits::bits, small).failure);
     CHECK_FALSE(engine_run(chain, walks("engine, staged, drain", 3000), false, host_waits::low_water, small).failure);
     CHECK_FALSE(engine_run(chain, walks("engine, staged, drain, bits", 3000), false, host_waits::bits, small).failure);
 }
@@ -210,10 +224,12 @@ TEST_CASE("an abort at any time ends all roles; nothing ran twice, and what ran 
         std::vector<test_task> program;
         bool staging;
     };
-    for (const auto& [program, staging] : {aborted{chain, false}, aborted{{{{{0, W}}}, {{}, 3}, {{{0, R}}}}, false}, aborted{chain, true}}) {
+    for (const auto& [program, staging] : {aborted{chain, false}, aborted{{{{{0, W}}}, {{}, 3}, {{{0, R}}}}, false},
+                                           aborted{chain, true}}) {
         const report r = explore(walks(staging ? "engine, staged, abort" : "engine, abort"), [&](execution& ex) {
             using P = with_aborts;
-            auto e = std::make_shared<small_engine<P>>(program, engine_size{.ring_slots = 8, .window_used = staging ? 4u : 2u, .staging = staging});
+            auto e = std::make_shared<small_engine<P>>(
+                program, engine_size{.ring_slots = 8, .window_used = staging ? 4u : 2u, .staging = staging});
             for (u32 i = 0; i < program.size(); ++i) check(e->submit(i, [] { return false; }), "the ring holds every message");
             ex.spawn("service", host_thread(), [=] {
                 P::store(edge::R8_command, e->m.page->command_word, static_cast<u32>(device::command::abort), order::release,
@@ -233,8 +249,8 @@ TEST_CASE("an abort at any time ends all roles; nothing ran twice, and what ran 
 
 namespace {
 
-/// A notifier of four lanes between a stub of the scheduler and the host: four tasks whose bits lie in two words, out of order. The third
-/// one has failed. `by`: what the host waits for before it reads what the tasks wrote.
+/// A notifier of four lanes between a stub of the scheduler and the host: four tasks whose bits lie in two words, out of order.
+/// The third one has failed. `by`: what the host waits for before it reads what the tasks wrote.
 report notify(options how, host_waits by)
 {
     const report r = explore(how, [by](execution& ex) {
@@ -268,14 +284,17 @@ report notify(options how, host_waits by)
         ex.spawn("host", host_thread(), [=] {
             u32 n = 0;
             if (by == host_waits::low_water) {
-                while (P::load(edge::A7_low_water, e->m.ring_pages->low_water, order::acquire, scope::system) < first + count) P::pause(n++);
+                while (P::load(edge::A7_low_water, e->m.ring_pages->low_water, order::acquire, scope::system) < first + count)
+                    P::pause(n++);
             } else {
                 for (const u32 word : {0u, 1u})
-                    while (P::load(edge::A7_complete, e->m.complete_bits[word], order::acquire, scope::system) != (word == 0 ? ~0u : 3u))
+                    while (P::load(edge::A7_complete, e->m.complete_bits[word], order::acquire, scope::system)
+                           != (word == 0 ? ~0u : 3u))
                         P::pause(n++);
             }
             for (u32 i = 0; i < count; ++i) check(P::get(written->by_task[i]) == 100 + i, "what the task wrote");
-            const auto record = device::failure_record::decode(P::load(edge::A7_failure, e->m.page->failures[0], order::relaxed, scope::system));
+            const auto record = device::failure_record::decode(
+                P::load(edge::A7_failure, e->m.page->failures[0], order::relaxed, scope::system));
             check(record.position == first + 2 && record.status == 77 && record.tag == 1, "a failed task does not look complete");
         });
     });
@@ -285,7 +304,8 @@ report notify(options how, host_waits by)
 
 } // namespace
 
-TEST_CASE("a notifier of four lanes tells the host of tasks in several words; its fence is needed in each lane", "[model][control][mutation]")
+TEST_CASE("a notifier of four lanes tells the host of tasks in several words; its fence is needed in each lane",
+          "[model][control][mutation]")
 {
     for (const host_waits by : {host_waits::low_water, host_waits::bits}) {
         CHECK_FALSE(notify(walks("notifier, 4 lanes", 4000), by).failure);
@@ -315,7 +335,8 @@ TEST_CASE("each edge of completion and notification is needed", "[model][control
     }
 }
 
-TEST_CASE("one slot and queues of one entry: each edge of a slot's way round is needed, through parks too", "[model][control][mutation]")
+TEST_CASE("one slot and queues of one entry: each edge of a slot's way round is needed, through parks too",
+          "[model][control][mutation]")
 {
     const engine_size small{.ring_slots = 2, .window_used = 1, .queue_slots = 1};
     CHECK_FALSE(engine_run(chain, walks("engine, one slot, park"), true, host_waits::low_water, small).failure);

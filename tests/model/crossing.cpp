@@ -1,5 +1,5 @@
-// Tasks that cross (device/crossing.hpp): two or three parts of an engine, each with its linker, its scheduler and a worker. In every order; with failures on either
-// side; with slots and meetings that come again; each edge between them mutated.
+// Tasks that cross (device/crossing.hpp): two or three parts of an engine, each with its linker, its scheduler and a worker. In
+// every order; with failures on either side; with slots and meetings that come again; each edge between them mutated.
 #include "tests/model/catch.hpp"
 #include "tests/model/small_engine.hpp"
 #include <algorithm>
@@ -93,7 +93,8 @@ report run(const std::vector<test_task>& program, options how, const plan& by = 
         for (u32 p = 0; p < by.parts; ++p) {
             parts.push_back(std::make_shared<small_engine<P>>(
                 tasks->told[p],
-                engine_size{.ring_slots = 32, .window_used = by.window_used, .workers = 1, .pool_blocks = 16, .staging = by.staging, .chaining = by.staging, .parts = by.parts, .part = p}));
+                engine_size{.ring_slots = 32, .window_used = by.window_used, .workers = 1, .pool_blocks = 16,
+                            .staging = by.staging, .chaining = by.staging, .parts = by.parts, .part = p}));
             parts[p]->m.channels = parts[0]->m.channels;
             parts[p]->shared_places = parts[0]->places;
             if (by.arrived_slots) parts[p]->s.arrived_slots = by.arrived_slots;
@@ -108,7 +109,8 @@ report run(const std::vector<test_task>& program, options how, const plan& by = 
             }
             const u32 block = 16 * p;
             const auto fiber = [&](u32 roles, const char* what) {
-                ex.spawn_team(what + std::to_string(p), device_block(block), by.lanes, [e, roles, end] { run_roles(e, roles, end); });
+                ex.spawn_team(what + std::to_string(p), device_block(block), by.lanes,
+                              [e, roles, end] { run_roles(e, roles, end); });
             };
             if (by.everything) {
                 fiber(all_roles, "part ");
@@ -138,10 +140,13 @@ report run(const std::vector<test_task>& program, options how, const plan& by = 
             for (const auto& e : parts) {
                 check((e->s.handed[0] | e->s.staged[0] | e->s.early[0] | e->s.in_flight[0]) == 0, "the table is empty");
                 for (u32 i = 0; i < abi::meetings_max; ++i) check(e->s.meetings[i] == 0, "no meeting is left");
-                for (u32 i = 0; i < abi::meetings_max * e->m.n.parts; ++i) check(e->s.meeting_slots[i] == 0, "no stand-in is left without an answer");
-                check(e->s.counters[device::bad_meetings] == 0 && e->s.meetings_bad[0] == 0, "no cancelled stand-in is left to be looked at");
+                for (u32 i = 0; i < abi::meetings_max * e->m.n.parts; ++i)
+                    check(e->s.meeting_slots[i] == 0, "no stand-in is left without an answer");
+                check(e->s.counters[device::bad_meetings] == 0 && e->s.meetings_bad[0] == 0,
+                      "no cancelled stand-in is left to be looked at");
                 check(e->s.counters[device::cancelled_pending] == 0, "no cancelled task is left");
-                check(P::load(edge::P5_self, *e->s.crossings_linked, order::relaxed, scope::block) == *e->s.crossings_ended, "every task that crosses, and every stand-in, is counted twice");
+                check(P::load(edge::P5_self, *e->s.crossings_linked, order::relaxed, scope::block) == *e->s.crossings_ended,
+                      "every task that crosses, and every stand-in, is counted twice");
             }
         });
     });
@@ -186,28 +191,35 @@ TEST_CASE("a task of one part that reads another one's memory keeps program orde
 TEST_CASE("crossing tasks among staged ones", "[model][crossing]")
 {
     // Two behind each other before and behind the one that crosses, in both parts.
-    const std::vector<test_task> program = {{{{2, W}}}, {{{2, RW}}}, {{{2, R}, {0, W}}}, {{{0, RW}}}, {{{0, RW}, {1, W}}}, {{{2, RW}}}, {{{2, RW}}}};
+    const std::vector<test_task> program = {{{{2, W}}}, {{{2, RW}}}, {{{2, R}, {0, W}}}, {{{0, RW}}}, {{{0, RW}, {1, W}}},
+                                            {{{2, RW}}}, {{{2, RW}}}};
     CHECK_FALSE(run(and_back, {.name = "crossing, staged, there and back", .seconds_max = 20}, {.staging = true}).failure);
     CHECK_FALSE(run(program, walks("crossing, chains before and behind"), {.staging = true}).failure);
-    CHECK_FALSE(run(program, walks("crossing, chains before and behind, linker beside"), {.staging = true, .linker_beside = true}).failure);
-    CHECK_FALSE(run<P4>(program, walks("crossing, chains before and behind, four lanes", 500), {.lanes = 4, .staging = true}).failure);
+    CHECK_FALSE(run(program, walks("crossing, chains before and behind, linker beside"),
+                    {.staging = true, .linker_beside = true}).failure);
+    CHECK_FALSE(run<P4>(program, walks("crossing, chains before and behind, four lanes", 500),
+                        {.lanes = 4, .staging = true}).failure);
 }
 
 TEST_CASE("three parts: stand-ins in two, a task with the whole memory, and slots that come again", "[model][crossing]")
 {
-    const std::vector<test_task> program = {{{{2, W}}}, {{{3, W}}}, {{{2, R}, {3, R}, {0, W}}}, {{{2, RW}}}, {{{3, RW}, {0, R}}}, {.accesses = {}, .whole_memory = true}, {{{0, RW}, {2, R}}}, {{{3, RW}, {2, R}}}};
+    const std::vector<test_task> program = {{{{2, W}}}, {{{3, W}}}, {{{2, R}, {3, R}, {0, W}}}, {{{2, RW}}}, {{{3, RW}, {0, R}}},
+                                            {.accesses = {}, .whole_memory = true}, {{{0, RW}, {2, R}}}, {{{3, RW}, {2, R}}}};
     CHECK_FALSE(run(program, walks("crossing, three parts"), {.parts = 3}).failure);
     CHECK_FALSE(run(program, walks("crossing, three parts, staged"), {.parts = 3, .staging = true}).failure);
     for (const u32 window : {2u, 3u}) {
-        CHECK_FALSE(run(program, walks("crossing, three parts, slots come again"), {.parts = 3, .window_used = window, .everything = true}).failure);
-        CHECK_FALSE(run(both_ways, walks("crossing, slots come again"), {.window_used = window, .staging = true, .everything = true}).failure);
+        CHECK_FALSE(run(program, walks("crossing, three parts, slots come again"),
+                        {.parts = 3, .window_used = window, .everything = true}).failure);
+        CHECK_FALSE(run(both_ways, walks("crossing, slots come again"),
+                        {.window_used = window, .staging = true, .everything = true}).failure);
     }
 }
 
 TEST_CASE("a failure passes from part to part, both ways, and nothing else is cancelled for it", "[model][crossing]")
 {
     // In the other part: the stand-in is cancelled, the task therefore, and who reads what it would have written, here and there.
-    std::vector<test_task> other = {{{{2, W}}}, {{{2, R}, {0, W}, {3, W}}}, {{{0, R}, {1, W}}}, {{{3, R}, {2, W}}}, {{{3, W}}}, {{{0, W}}}};
+    std::vector<test_task> other = {{{{2, W}}}, {{{2, R}, {0, W}, {3, W}}}, {{{0, R}, {1, W}}}, {{{3, R}, {2, W}}}, {{{3, W}}},
+                                    {{{0, W}}}};
     other[0].fails = true;
     for (const u32 i : {1u, 2u, 3u}) other[i].cancelled = true;
     // Here: who reads what the task has written there.
@@ -229,11 +241,16 @@ TEST_CASE("a failure passes from part to part, both ways, and nothing else is ca
     three[1].fails = three[4].cancelled = false;
     CHECK_FALSE(run(three, walks("crossing, a failure in one of two other parts"), {.parts = 3}).failure);
     // Forgotten by all parts.
-    std::vector<test_task> cleared = {{{{2, W}}}, {{{2, R}, {0, W}}}, {.accesses = {}, .whole_memory = true, .clears_failure = true}, {{{2, R}, {0, W}}}, {{{0, R}, {2, W}}}};
+    std::vector<test_task> cleared = {{{{2, W}}},
+                                      {{{2, R}, {0, W}}},
+                                      {.accesses = {}, .whole_memory = true, .clears_failure = true},
+                                      {{{2, R}, {0, W}}},
+                                      {{{0, R}, {2, W}}}};
     cleared[0].fails = true;
     cleared[1].cancelled = true;
     CHECK_FALSE(run(cleared, walks("crossing, failures forgotten")).failure);
-    CHECK_FALSE(run(cleared, walks("crossing, failures forgotten, slots come again"), {.window_used = 3, .everything = true}).failure);
+    CHECK_FALSE(run(cleared, walks("crossing, failures forgotten, slots come again"),
+                    {.window_used = 3, .everything = true}).failure);
 }
 
 TEST_CASE("each edge between parts is needed, its scope too", "[model][crossing][mutation]")

@@ -23,7 +23,8 @@ u64 clock_ns();
 
 u32 lane_rank();
 u32 lane_count();
-/// Barrier of the lanes of this role from lane `first` on; `what` must be the same on all. One that does not order hands no memory over.
+/// Barrier of the lanes of this role from lane `first` on; `what` must be the same on all. One that does not order
+/// hands no memory over.
 void barrier(const char* what, bool orders = true, u32 first = 0);
 /// Every lane's value, valid until this lane's next but one collective.
 const u64* gather(const char* what, u64 mine);

@@ -623,8 +623,9 @@ void explorer_engine::note_reuse_read(const lane& l, u32 message)
     auto at = std::find_if(readers.begin(), readers.end(), [&](const auto& r) { return r.role == l.role; });
     if (at != readers.end() && message <= at->message) return;
     if (message != mem.newest(l.location))
-        fail("reuse without order: " + who(l.thread) + " at " + name_of(l.tag) + " reads " + word_name(l.location) + " for the first time after "
-             + who(mem.at(l.location, message + 1).writer) + " at " + name_of(mem.at(l.location, message + 1).tag) + " has written it again");
+        fail("reuse without order: " + who(l.thread) + " at " + name_of(l.tag) + " reads " + word_name(l.location)
+             + " for the first time after " + who(mem.at(l.location, message + 1).writer) + " at "
+             + name_of(mem.at(l.location, message + 1).tag) + " has written it again");
     const reused_place::reader now{l.role, l.thread, mem.clock(l.thread), message, l.tag};
     if (at == readers.end()) readers.push_back(now);
     else *at = now;
@@ -635,8 +636,8 @@ void explorer_engine::check_reuse(const lane& l)
     if (!reused(l.location)) return;
     for (const auto& r : reused_[l.location].readers)
         if (r.role != l.role && r.message == mem.newest(l.location) && !mem.ordered(l.thread, r.thread, r.clock))
-            fail("reuse without order: " + who(l.thread) + " at " + name_of(l.tag) + " writes " + word_name(l.location) + " again, and nothing orders that after "
-                 + who(r.thread) + " has read it at " + name_of(r.tag));
+            fail("reuse without order: " + who(l.thread) + " at " + name_of(l.tag) + " writes " + word_name(l.location)
+                 + " again, and nothing orders that after " + who(r.thread) + " has read it at " + name_of(r.tag));
 }
 
 void explorer_engine::perform(lane& l)

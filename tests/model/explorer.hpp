@@ -80,8 +80,9 @@ report search_now(const options& how, const std::function<void(execution&)>& bod
 
 /// What no search of this model can find, in one line: printed with every run's reports.
 inline constexpr const char* left_out
-    = "load buffering (a load never sees a later store; where ring chunks and failure records are used again their order is checked), SC fences, the async proxy, mixed-size accesses, spurious tearing, "
-      "placements that change, memory that is no cell; outcomes: what a check() or a race forbids is FORBIDDEN, all else ACCEPTABLE";
+    = "load buffering (a load never sees a later store; where ring chunks and failure records are used again their order is "
+      "checked), SC fences, the async proxy, mixed-size accesses, spurious tearing, placements that change, memory that is no "
+      "cell; outcomes: what a check() or a race forbids is FORBIDDEN, all else ACCEPTABLE";
 
 /// Runs one recorded schedule (failure::schedule) and returns its trace and, if it fails, its failure.
 struct replayed {

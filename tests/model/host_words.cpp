@@ -1,5 +1,5 @@
-// Words that the host's service thread reads and writes while the kernel runs, not only once a task is complete: failure records and
-// the room for them, the heartbeat, the flight recorder.
+// Words that the host's service thread reads and writes while the kernel runs, not only once a task is complete: failure
+// records and the room for them, the heartbeat, the flight recorder.
 #include "tests/model/catch.hpp"
 #include "tests/model/small_engine.hpp"
 #include <iostream>
@@ -45,8 +45,8 @@ report room_for_a_record(options how, bool careless = false)
                 const u32 tag = 1 + i * device::failures_kept;
                 if (careless) P::store(edge::R18_failures_read, e->m.page->failures_read, i + 1, order::release, scope::system);
                 for (;;) {
-                    const auto record
-                        = device::failure_record::decode(P::load(edge::A7_failure, e->m.page->failures[0], order::relaxed, scope::system));
+                    const auto record = device::failure_record::decode(
+                        P::load(edge::A7_failure, e->m.page->failures[0], order::relaxed, scope::system));
                     check(record.tag <= tag, "no record is overwritten before it was read");
                     if (record.tag == tag) {
                         check(record.position == i && record.status == 77 + i && !record.cancelled, "the task's own record");
@@ -92,12 +92,14 @@ report watched(options how)
             while (P::load(edge::P2_heartbeat, e->m.page->heartbeat, order::relaxed, scope::system) == 0) P::pause(n++);
             u32 last = 0;
             while (last < 6) {
-                const auto record = device::flight_record::decode(P::load(edge::P3_recorder, e->m.recorder[0], order::relaxed, scope::system));
+                const auto record = device::flight_record::decode(
+                    P::load(edge::P3_recorder, e->m.recorder[0], order::relaxed, scope::system));
                 if (record.ring_and_type == 0 || record.position == last) {
                     P::pause(n++);
                     continue;
                 }
-                check(record.position >= last && record.block == 10 * record.position && record.place == 3u << 16, "a record whole, and none after a later one");
+                check(record.position >= last && record.block == 10 * record.position && record.place == 3u << 16,
+                      "a record whole, and none after a later one");
                 last = record.position;
             }
             P::store(by_test, *seen, 1u, order::relaxed, scope::system);
@@ -109,7 +111,8 @@ report watched(options how)
 
 } // namespace
 
-TEST_CASE("a failure record is kept until the host has read it; the order of its answer is needed, and all scopes", "[model][host_words][mutation]")
+TEST_CASE("a failure record is kept until the host has read it; the order of its answer is needed, and all scopes",
+          "[model][host_words][mutation]")
 {
     const report whole = room_for_a_record({.name = "room for a failure record"});
     CHECK(whole.exhausted);

@@ -1,5 +1,5 @@
-// The explorer tested by itself: classic litmus programs, all their outcomes named ACCEPTABLE (must be found) or FORBIDDEN (must not), and
-// printed so.
+// The explorer tested by itself: classic litmus programs, all their outcomes named ACCEPTABLE (must be found) or FORBIDDEN
+// (must not), and printed so.
 #include "tests/model/catch.hpp"
 #include "tests/model/model_platform.hpp"
 #include <algorithm>
@@ -177,7 +177,8 @@ TEST_CASE("load buffering is left out: values do not come out of thin air, nor f
             P::store(R, w.x, 1u, order::relaxed, scope::device);
         });
     CHECK(r.exhausted);
-    judge("load buffering (PTX allows it, this model does not)", 2, seen, {{0, 0, 0, 0}, {0, 1, 0, 0}, {1, 0, 0, 0}}, {{1, 1, 0, 0}});
+    judge("load buffering (PTX allows it, this model does not)", 2, seen, {{0, 0, 0, 0}, {0, 1, 0, 0}, {1, 0, 0, 0}},
+          {{1, 1, 0, 0}});
     CHECK(r.executions == 3);
 }
 
@@ -274,12 +275,13 @@ TEST_CASE("a release reaches only those in its scope", "[model][litmus]")
         placement writer, reader;
         bool orders;
     };
-    for (const pair& p : {pair{"scopes: system to system, device to host", scope::system, scope::system, device_block(0), host_thread(), true},
-                          pair{"scopes: device to system, device to host", scope::device, scope::system, device_block(0), host_thread(), false},
-                          pair{"scopes: system to device, host to device", scope::system, scope::device, host_thread(), device_block(0), false},
-                          pair{"scopes: device to device, two blocks", scope::device, scope::device, device_block(0), device_block(1), true},
-                          pair{"scopes: block to device, two blocks", scope::block, scope::device, device_block(0), device_block(1), false},
-                          pair{"scopes: block to block, one block", scope::block, scope::block, device_block(1), device_block(1), true}}) {
+    for (const pair& p :
+         {pair{"scopes: system to system, device to host", scope::system, scope::system, device_block(0), host_thread(), true},
+          pair{"scopes: device to system, device to host", scope::device, scope::system, device_block(0), host_thread(), false},
+          pair{"scopes: system to device, host to device", scope::system, scope::device, host_thread(), device_block(0), false},
+          pair{"scopes: device to device, two blocks", scope::device, scope::device, device_block(0), device_block(1), true},
+          pair{"scopes: block to device, two blocks", scope::block, scope::device, device_block(0), device_block(1), false},
+          pair{"scopes: block to block, one block", scope::block, scope::block, device_block(1), device_block(1), true}}) {
         outcomes seen; // y, and where that was 1, x
         const report r = run(p.name, [&](execution& ex) {
             auto w = std::make_shared<words>();

@@ -80,7 +80,8 @@ TEST_CASE("each edge between scheduler and worker is needed", "[model][mailbox][
     }
 }
 
-TEST_CASE("a worker that has its SM to itself polls with acquire loads: they are all it needs, and needed", "[model][mailbox][mutation]")
+TEST_CASE("a worker that has its SM to itself polls with acquire loads: they are all it needs, and needed",
+          "[model][mailbox][mutation]")
 {
     const engine_size lone{.ring_slots = 16, .window_used = 8, .lone_workers = true};
     const report whole = run(relay, {.name = "lone workers"}, lone);

@@ -87,9 +87,9 @@ private:
 template <class T> void label(const word<T>& w, const char* name) { engine::label_word(w.location(), name); }
 inline void label(const chunk_word& w, const char* name) { engine::label_word(w.location(), name); }
 
-/// A place that one role writes and another reads, again and again: the first read of each message must happen before the store of the
-/// next one. That is how the model, whose loads never see later stores, finds an order missing that only keeps a load before such a
-/// store. Later reads of the same message are polls, and free.
+/// A place that one role writes and another reads, again and again: the first read of each message must happen before the store
+/// of the next one. That is how the model, whose loads never see later stores, finds an order missing that only keeps a load
+/// before such a store. Later reads of the same message are polls, and free.
 inline void reuse_needs_order(const chunk_word& w) { engine::reuse_needs_order(w.location()); }
 
 template <class T> void label(const cell<T>& c, const char* name) { engine::label_cell(c.index(), name); }
@@ -129,7 +129,10 @@ struct model_platform {
     {
         return unpack<T>(engine::atomic(engine::operation::add, w.location(), sizeof(T), pack(v), e, o, s));
     }
-    template <class T> static void add(edge e, word<T>& w, std::type_identity_t<T> v, order o, scope s) { fetch_add(e, w, v, o, s); }
+    template <class T> static void add(edge e, word<T>& w, std::type_identity_t<T> v, order o, scope s)
+    {
+        fetch_add(e, w, v, o, s);
+    }
     static abi::chunk load(edge e, const chunk_word& c, order o, scope s)
     {
         return unpack<abi::chunk>(engine::atomic(engine::operation::load, c.location(), 16, {}, e, o, s));
@@ -186,7 +189,8 @@ struct model_platform {
             u32 keys[32];
             for (u32 rest = mask; rest != 0; rest &= rest - 1) {
                 const u32 k = device::lowest_bit(rest);
-                keys[k] = reduce("match32", k % size() == rank() ? static_cast<u32>(key(k)) : 0u, [](u32 a, u32 b) { return a | b; });
+                keys[k] = reduce("match32", k % size() == rank() ? static_cast<u32>(key(k)) : 0u,
+                                 [](u32 a, u32 b) { return a | b; });
                 u32 other = device::lowest_bit(mask);
                 while (keys[other] != keys[k]) other = device::lowest_bit(mask & (~u32{1} << other));
                 if (k % size() == rank()) first.at(0, k) = other;
@@ -215,7 +219,8 @@ struct model_platform {
         }
         template <class Array> static u32 from_lane(Array& values, u32 k)
         {
-            return reduce("from_lane", k % size() == rank() ? static_cast<u32>(values.at(0, k)) : 0u, [](u32 a, u32 b) { return a | b; });
+            return reduce("from_lane", k % size() == rank() ? static_cast<u32>(values.at(0, k)) : 0u,
+                          [](u32 a, u32 b) { return a | b; });
         }
         template <class T> static T broadcast(T v)
         {

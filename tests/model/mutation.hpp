@@ -40,7 +40,8 @@ public:
     template <class Do> void each(Do act) const
     {
         for (u32 i = 0; i < 48; ++i)
-            if (bits_ >> i & 1) act(static_cast<access_kind>(i / 12), static_cast<device::order>(i / 3 % 4), static_cast<device::scope>(i % 3));
+            if (bits_ >> i & 1)
+                act(static_cast<access_kind>(i / 12), static_cast<device::order>(i / 3 % 4), static_cast<device::scope>(i % 3));
     }
     bool fences_only() const
     {

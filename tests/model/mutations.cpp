@@ -1,13 +1,13 @@
-// The mutation command: `model_tests mutations` finds for every edge of device/edge.hpp, weakened in every way that applies to it, a
-// search of the model tests that turns red. How it goes about:
+// The mutation command: `model_tests mutations` finds for every edge of device/edge.hpp, weakened in every way that applies
+// to it, a search of the model tests that turns red. How it goes about:
 //
 // 1. Every test (not the explorer's own, [litmus]) runs as it is, in a process of its own, and must pass. Each call of explore() in
 //    it is noted: its name, its place in the test, what it found, and which operations (kind, order, scope) of which edge its roles
 //    made. The mutants are every edge x every mutation that leaves one of these operations weaker; no list is written by hand.
 //    Operations in the text of device/ and host/ that no search made, with their order and scope, are found by reading it.
 // 2. For each mutant the searches in which it changes something are run with it, one a process, the one that killed it last time
-//    first, then the quickest, until one finds a failure. What other searches of that test would have found is answered from the notes.
-//    A search that a test runs with mutations of its own, or with a planted bug, kills nobody.
+//    first, then the quickest, until one finds a failure. What other searches of that test would have found is answered from
+//    the notes. A search that a test runs with mutations of its own, or with a planted bug, kills nobody.
 // 3. Canaries: lost stores must be found; each search that killed must be green without its mutant, by the same way; the judgement
 //    of the list of accepted survivors must notice an entry too many and one too few.
 #define CATCH_CONFIG_EXTERNAL_INTERFACES
@@ -187,9 +187,9 @@ std::string flat(std::string text)
 
 void write(std::FILE* to, const searched& s)
 {
-    std::fprintf(to, "%s\t%s\t%s\t%u\t%d\t%d\t%d\t%llu\t%llu\t%.3f", flat(s.test).c_str(), flat(s.name).c_str(), flat(s.what).c_str(),
-                 s.place, s.failed, s.weakened_by_test, s.exhausted, static_cast<unsigned long long>(s.executions),
-                 static_cast<unsigned long long>(s.weakened), s.seconds);
+    std::fprintf(to, "%s\t%s\t%s\t%u\t%d\t%d\t%d\t%llu\t%llu\t%.3f", flat(s.test).c_str(), flat(s.name).c_str(),
+                 flat(s.what).c_str(), s.place, s.failed, s.weakened_by_test, s.exhausted,
+                 static_cast<unsigned long long>(s.executions), static_cast<unsigned long long>(s.weakened), s.seconds);
     for (const edge_uses& u : s.uses) std::fprintf(to, "\t%llx", static_cast<unsigned long long>(u.bits()));
     std::fprintf(to, "\n");
     std::fflush(to);
@@ -414,7 +414,9 @@ void hunt(const context& c, const mutant& m, const std::vector<const searched*>&
     for (const searched* s : searches) {
         if (listed && run > 0 && seconds_since(start) > c.seconds_of_survivor) break;
         const double left = c.seconds_of_mutant - seconds_since(start);
-        if (left <= 0) return say("undecided", "out of time after " + std::to_string(run) + " of " + std::to_string(searches.size()) + " searches");
+        if (left <= 0)
+            return say("undecided",
+                       "out of time after " + std::to_string(run) + " of " + std::to_string(searches.size()) + " searches");
         const outcome o = search_under(c, *s, m.e, m.how, left);
         if (c.with_trace) std::cout << o.output;
         if (o.timed_out) return say("undecided", "no end within the time: " + s->name);
@@ -476,9 +478,10 @@ struct not_run {
     std::string place;
 };
 
-/// Every `P::load(edge::...` in a file, up to its closing parenthesis. An order or scope that the text chooses at run time counts as made
-/// when one of the choices was. What a queue does by its template arguments is not spelled out.
-void read_text(const std::filesystem::path& path, const std::array<edge_uses, edges>& uses, u32& operations, std::vector<not_run>& out)
+/// Every `P::load(edge::...` in a file, up to its closing parenthesis. An order or scope that the text chooses at run time counts
+/// as made when one of the choices was. What a queue does by its template arguments is not spelled out.
+void read_text(const std::filesystem::path& path, const std::array<edge_uses, edges>& uses, u32& operations,
+               std::vector<not_run>& out)
 {
     std::ifstream file(path);
     std::string text;
@@ -592,7 +595,8 @@ std::vector<std::string> judge(const std::vector<mutant>& mutants, const std::ve
             if (listed) out.push_back(m.name() + " is on the list of accepted survivors, and has nothing to weaken: take it off");
             break;
         case verdict::unseen:
-            if (!listed) out.push_back(std::string(device::edge_name(m.e)) + ": no search has an operation of it: a test is missing");
+            if (!listed)
+                out.push_back(std::string(device::edge_name(m.e)) + ": no search has an operation of it: a test is missing");
             break;
         }
     }
@@ -637,7 +641,8 @@ std::map<std::string, std::string> last_killers(const std::string& path)
 std::string table(const std::vector<mutant>& mutants, const survivors& accepted)
 {
     std::ostringstream out;
-    out << "| edge | mutation | verdict | by the test | search #place in it | executions | how, or why not |\n|---|---|---|---|---|---|---|\n";
+    out << "| edge | mutation | verdict | by the test | search #place in it | executions | how, or why not |\n"
+           "|---|---|---|---|---|---|---|\n";
     for (const mutant& m : mutants) {
         const std::string name = m.name();
         out << "| " << device::edge_name(m.e) << " | " << name.substr(0, name.find(' ')) << " | ";
@@ -649,7 +654,8 @@ std::string table(const std::vector<mutant>& mutants, const survivors& accepted)
                 << m.by.what.substr(0, m.by.what.find("   ["));
             break;
         case verdict::survives:
-            out << "survives | | " << m.searches << " of the " << m.suspects << " searches that it changes, " << m.exhausted << " exhausted | " << m.executions << " | " << why;
+            out << "survives | | " << m.searches << " of the " << m.suspects << " searches that it changes, " << m.exhausted
+                << " exhausted | " << m.executions << " | " << why;
             break;
         case verdict::undecided: out << "UNDECIDED | | | " << m.executions << " | " << m.trouble; break;
         case verdict::nothing_to_weaken: out << "nothing to weaken | | | | has only: " << words(m.uses); break;
@@ -668,8 +674,10 @@ struct arguments {
 };
 
 constexpr const char* usage
-    = "model_tests mutations [--jobs N] [--seconds S] [--survivor-seconds S] [--only TEXT] [--accepted FILE] [--order REPORT] [--report FILE] [--head LINE]...\n"
-      "  For every edge of device/edge.hpp and every mutation that applies to it: finds a model test that turns red. Exit code 1 if a\n"
+    = "model_tests mutations [--jobs N] [--seconds S] [--survivor-seconds S] [--only TEXT] [--accepted FILE] [--order REPORT] "
+      "[--report FILE] [--head LINE]...\n"
+      "  For every edge of device/edge.hpp and every mutation that applies to it: finds a model test that turns red. "
+      "Exit code 1 if a\n"
       "  mutant survives that is not in --accepted (default tests/model/survivors.txt), or one dies that is, or none was hunted.\n"
       "  --jobs N         processes at a time; default: as many as cores\n"
       "  --seconds S      time limit of one mutant (1200)\n"
@@ -766,7 +774,8 @@ int run_mutations(int count, const char* const* given, catch_runner run_catch)
         },
         [&](std::size_t i, const outcome& o) {
             auto& found = c.by_test[tests[i]] = read_searches(o.answer);
-            std::printf("unmutated: %s: %s, %zu searches\n", tests[i].c_str(), !o.timed_out && o.status == 0 ? "green" : "RED", found.size());
+            std::printf("unmutated: %s: %s, %zu searches\n", tests[i].c_str(), !o.timed_out && o.status == 0 ? "green" : "RED",
+                        found.size());
             std::fflush(stdout);
             if (found.empty()) problems.push_back("no search was seen in the test: " + tests[i]);
             if (o.timed_out || o.status != 0) {
@@ -800,7 +809,8 @@ int run_mutations(int count, const char* const* given, catch_runner run_catch)
         for (const mutation how : every_mutation) {
             const bool half = how == mutation::no_acquire || how == mutation::no_release;
             if (half && !applies(how, uses[i])) continue;
-            mutants.push_back({e, how, uses[i], applies(how, uses[i]) ? verdict::undecided : verdict::nothing_to_weaken, {}, 0, 0, 0, 0, 0, ""});
+            mutants.push_back({e, how, uses[i], applies(how, uses[i]) ? verdict::undecided : verdict::nothing_to_weaken,
+                               {}, 0, 0, 0, 0, 0, ""});
         }
     }
     for (mutant& m : mutants) m.suspects = static_cast<u32>(suspects(m, c.all, "").size());
@@ -863,16 +873,20 @@ int run_mutations(int count, const char* const* given, catch_runner run_catch)
         },
         [&](std::size_t i, const outcome& o) {
             if (o.answer == "green") ++cleared;
-            else problems.push_back("canary: without a mutant this search is red all the same: " + to_clear[i]->test + ", " + to_clear[i]->name);
+            else problems.push_back("canary: without a mutant this search is red all the same: " + to_clear[i]->test + ", "
+                                    + to_clear[i]->name);
         });
 
     u32 operations = 0;
     const std::vector<not_run> texts = read_sources(uses, operations);
-    if (operations == 0) problems.push_back("no operation is found in the text of device/ and host/: run this in the repository's root");
+    if (operations == 0)
+        problems.push_back("no operation is found in the text of device/ and host/: run this in the repository's root");
     const auto found = judge(mutants, texts, accepted);
     {
         survivors wrong = accepted;
-        const auto dead = std::find_if(mutants.begin(), mutants.end(), [](const mutant& m) { return m.verdict == verdict::killed; });
+        const auto dead = std::find_if(mutants.begin(), mutants.end(), [](const mutant& m) {
+            return m.verdict == verdict::killed;
+        });
         const auto alive = std::find_if(mutants.begin(), mutants.end(), [&](const mutant& m) {
             return m.verdict == verdict::survives && accepted.count(m.name());
         });
@@ -895,12 +909,12 @@ int run_mutations(int count, const char* const* given, catch_runner run_catch)
     for (const std::string& line : a.head) out << line << "  \n";
     out << "model leaves out: " << left_out << "  \n"
         << "unmutated: " << tests.size() << " tests green; " << usable << " of their " << c.all.size()
-        << " searches can kill (the others are weakened or have a planted bug by themselves), " << exhausted << " of these exhausted, "
-        << unmutated_executions << " executions, " << static_cast<u64>(unmutated_seconds) << " s  \n"
-        << "mutants: " << counts[verdict::killed] + counts[verdict::survives] + counts[verdict::undecided] << " of " << edges << " edges: "
-        << counts[verdict::killed] << " killed, " << counts[verdict::survives] << " survive, " << counts[verdict::undecided] << " undecided; "
-        << counts[verdict::nothing_to_weaken] << " with nothing to weaken; " << counts[verdict::unseen] << " edges without an operation; "
-        << executions << " executions  \n"
+        << " searches can kill (the others are weakened or have a planted bug by themselves), " << exhausted
+        << " of these exhausted, " << unmutated_executions << " executions, " << static_cast<u64>(unmutated_seconds) << " s  \n"
+        << "mutants: " << counts[verdict::killed] + counts[verdict::survives] + counts[verdict::undecided] << " of " << edges
+        << " edges: " << counts[verdict::killed] << " killed, " << counts[verdict::survives] << " survive, "
+        << counts[verdict::undecided] << " undecided; " << counts[verdict::nothing_to_weaken] << " with nothing to weaken; "
+        << counts[verdict::unseen] << " edges without an operation; " << executions << " executions  \n"
         << "text: " << operations << " operations of device/ and host/ spell edge, order and scope; " << operations - texts.size()
         << " as some search made them; the others stand below the table  \n"
         << "canaries: " << planted.size() << " planted bugs found; " << cleared << " of " << to_clear.size()
@@ -909,9 +923,9 @@ int run_mutations(int count, const char* const* given, catch_runner run_catch)
         << "result: " << (problems.empty() ? "every mutant is killed or an accepted survivor" : "FAILED") << "\n\n";
     for (const std::string& p : problems) out << "- " << p << "\n";
     out << (problems.empty() ? "" : "\n")
-        << "relax: orders become relaxed; drop: fences are dropped; no-acquire, no-release: one half of that, where an edge has both; "
-           "narrow: system scope\nbecomes device scope, device scope block scope. Executions: of all searches run for this mutant, up to the "
-           "failure. A search is run again by\n`model_tests mutations --only 'MUTATION EDGE'`.\n\n"
+        << "relax: orders become relaxed; drop: fences are dropped; no-acquire, no-release: one half of that, where an edge has "
+           "both; narrow: system scope\nbecomes device scope, device scope block scope. Executions: of all searches run for this "
+           "mutant, up to the failure. A search is run again by\n`model_tests mutations --only 'MUTATION EDGE'`.\n\n"
         << table(mutants, accepted) << "\nIn the text, and made by no search:\n\n";
     for (const not_run& t : texts) {
         const auto argument = accepted.find(t.name);

@@ -109,14 +109,16 @@ TEST_CASE("a ring of 2 slots passes messages across its wrap", "[model][ring]")
     }
 }
 
-TEST_CASE("a ring of 2 slots between submitter and ingest alone, every schedule of two preemptions and one stale load", "[model][ring]")
+TEST_CASE("a ring of 2 slots between submitter and ingest alone, every schedule of two preemptions and one stale load",
+          "[model][ring]")
 {
     // The window has room for all, so the third message's wait is for the ring only; at the end the slots hold the tasks.
     for (const form& f : forms) {
         const report r = explore({.name = named("ring 2, two roles", f), .seconds_max = 15, .preemptions_max = 2, .stale_max = 1},
                                  [f](execution& ex) {
-            auto e = std::make_shared<small_engine<P1>>(std::vector<test_task>(3),
-                                                        engine_size{.ring_slots = 2, .window_used = 3, .streamed = f.streamed, .by_slots = f.by_slots});
+            auto e = std::make_shared<small_engine<P1>>(
+                std::vector<test_task>(3),
+                engine_size{.ring_slots = 2, .window_used = 3, .streamed = f.streamed, .by_slots = f.by_slots});
             ex.spawn("submitter", host_thread(), [=] {
                 u32 n = 0;
                 for (u32 i = 0; i < 3; ++i)
@@ -146,7 +148,8 @@ TEST_CASE("a ring of 2 slots between submitter and ingest alone, every schedule 
 
 TEST_CASE("a message longer than the ring streams through it", "[model][ring]")
 {
-    const report r = pass<P1>({{{}, 1, 20}, {}}, {.name = "ring 2, streaming", .search = search::random, .executions_max = 20'000, .seconds_max = 4},
+    const report r = pass<P1>({{{}, 1, 20}, {}},
+                              {.name = "ring 2, streaming", .search = search::random, .executions_max = 20'000, .seconds_max = 4},
                               {.ring_slots = 2, .window_used = 2});
     CHECK_FALSE(r.failure);
 }
@@ -155,7 +158,8 @@ TEST_CASE("continuation slots, window back-pressure and wrap on a ring of 4 slot
 {
     for (const form& f : forms) {
         const report r = pass<P1>({mixed[0], mixed[1], mixed[2], mixed[1], mixed[0]},
-                                  {.name = named("ring 4, mixed", f), .search = search::random, .executions_max = 20'000, .seconds_max = 4},
+                                  {.name = named("ring 4, mixed", f), .search = search::random, .executions_max = 20'000,
+                                   .seconds_max = 4},
                                   {.ring_slots = 4, .window_used = 1, .streamed = f.streamed, .by_slots = f.by_slots});
         CHECK_FALSE(r.failure);
     }
@@ -164,7 +168,9 @@ TEST_CASE("continuation slots, window back-pressure and wrap on a ring of 4 slot
 TEST_CASE("an ingest of four lanes takes the same messages", "[model][ring]")
 {
     for (const form& f : forms) {
-        const report r = pass<P4>(mixed, {.name = named("ring 2, 4 lanes", f), .search = search::random, .executions_max = 5'000, .seconds_max = 4},
+        const report r = pass<P4>(mixed,
+                                  {.name = named("ring 2, 4 lanes", f), .search = search::random, .executions_max = 5'000,
+                                   .seconds_max = 4},
                                   {.ring_slots = 2, .window_used = 2, .streamed = f.streamed, .by_slots = f.by_slots}, 4);
         CHECK_FALSE(r.failure);
     }
@@ -191,7 +197,8 @@ TEST_CASE("a ring slot is written again only after ingest has read it: both ends
         mutate weaker(e);
         for (const form& f : forms) {
             const std::string name = std::string("ring without ") + device::edge_name(e);
-            const report r = pass<P1>({{}, {}, {}}, {.name = named(name, f)}, {.ring_slots = 2, .window_used = 2, .streamed = f.streamed, .by_slots = f.by_slots});
+            const report r = pass<P1>({{}, {}, {}}, {.name = named(name, f)},
+                                      {.ring_slots = 2, .window_used = 2, .streamed = f.streamed, .by_slots = f.by_slots});
             INFO(device::edge_name(e));
             REQUIRE(r.failure);
             CHECK(r.failure->what.find("reuse without order: submitter") == 0);
@@ -218,8 +225,8 @@ TEST_CASE("canary: a submitter that does not wait for room overwrites what was n
 
 namespace {
 
-/// A message that joins a CUDA stream: its slot is handed over only when the stream's callback has raised the word. A submitter that asks
-/// first and finds the word raised leaves the join out (host/runtime_core.cpp).
+/// A message that joins a CUDA stream: its slot is handed over only when the stream's callback has raised the word. A submitter
+/// that asks first and finds the word raised leaves the join out (host/runtime_core.cpp).
 report join(options how, bool asks_first = false)
 {
     const report r = explore(how, [asks_first](execution& ex) {
@@ -230,7 +237,8 @@ report join(options how, bool asks_first = false)
             u32 n = 0;
             for (u32 i = 0; i < 2; ++i) {
                 if (i == 1 && asks_first)
-                    e->tasks[1].joins_stream = P1::load(edge::A16_stream_done, e->m.stream_joins[0], order::acquire, scope::system) != 1;
+                    e->tasks[1].joins_stream
+                        = P1::load(edge::A16_stream_done, e->m.stream_joins[0], order::acquire, scope::system) != 1;
                 check(e->submit(i, [&] {
                     P1::pause(n++);
                     return true;
@@ -265,7 +273,8 @@ report join(options how, bool asks_first = false)
 
 } // namespace
 
-TEST_CASE("a task that joined a stream is handed over after the stream's work; both ends of the edge are needed", "[model][ring][mutation]")
+TEST_CASE("a task that joined a stream is handed over after the stream's work; both ends of the edge are needed",
+          "[model][ring][mutation]")
 {
     CHECK_FALSE(join({.name = "stream join", .search = search::random, .executions_max = 3000, .seconds_max = 4}).failure);
     for (const edge e : {edge::R16_stream_done, edge::A0_ring_fence}) {

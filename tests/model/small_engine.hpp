@@ -101,7 +101,8 @@ public:
     static constexpr u64 place_address = 0x10000;
 
     small_engine(std::vector<test_task> program, engine_size size = {})
-        : tasks(std::move(program)), answers_late(size.answers_late), streamed_(size.streamed), by_handle_(size.by_handle), by_slots_(size.by_slots), m(layout(size)), storage_(zeroed(m)), s(place())
+        : tasks(std::move(program)), answers_late(size.answers_late), streamed_(size.streamed), by_handle_(size.by_handle),
+          by_slots_(size.by_slots), m(layout(size)), storage_(zeroed(m)), s(place())
     {
         type.words = 1;
         type.scalars = 1;
@@ -125,8 +126,11 @@ public:
         // Every entry takes one chunk, so a message that is short enough is plain.
         const u32 chunks = 1 + entries + (1 + t.filler + 2) / 3;
         const bool plain = !streamed_ && chunks <= abi::slot_chunks * std::min(abi::message_plain_slots, m.n.ring_slots);
-        const abi::message_header header{t.blocks, 0, (t.whole_memory ? abi::flag_whole_memory : 0u) | (t.clears_failure ? abi::flag_clear_failure : 0u) | (t.crosses ? abi::flag_crossing : 0u), entries, 1 + t.filler,
-                                         plain ? entries + 1 : 0, t.crossing};
+        const abi::message_header header{t.blocks, 0,
+                                         (t.whole_memory ? abi::flag_whole_memory : 0u)
+                                             | (t.clears_failure ? abi::flag_clear_failure : 0u)
+                                             | (t.crosses ? abi::flag_crossing : 0u),
+                                         entries, 1 + t.filler, plain ? entries + 1 : 0, t.crossing};
         std::vector<abi::chunk> message{header.encode()};
         if (t.after >= 0)
             message.push_back({{abi::encode_first(abi::entry_kind::after, access_mode::none, 0), static_cast<u32>(t.after), 0, 0}});
@@ -134,7 +138,8 @@ public:
             message.push_back({{abi::encode_first(abi::entry_kind::after, access_mode::none, abi::after_stream_ring), 1, 0, 0}});
         for (const place_access& a : t.accesses)
             message.push_back(by_handle_ && !t.raw ? abi::chunk{{abi::encode_handle(a.place, a.mode), 0, 0, 0}}
-                                                   : abi::encode_range(abi::encode_first(abi::entry_kind::range, a.mode, 0), place_address + 64 * a.place, 64));
+                                                   : abi::encode_range(abi::encode_first(abi::entry_kind::range, a.mode, 0),
+                                                                       place_address + 64 * a.place, 64));
         for (u32 word = 0; word < 1 + t.filler; word += 3) message.push_back({{word == 0 ? number : 0xdead0000u + word, 0, 0, 0}});
         if (by_slots_) {
             message.resize((message.size() + abi::slot_chunks - 1) / abi::slot_chunks * abi::slot_chunks);
@@ -222,7 +227,8 @@ public:
             check(number < tasks.size(), "the record holds the task's own words");
             if (letter.staged()) {
                 const device::verdict decision = at_hand ? device::verdict::run : port.await(team, letter);
-                check(!at_hand || (letter.only_follows() && !port.stumbled_lately()), "what is at hand waits for nobody, and nothing before it failed");
+                check(!at_hand || (letter.only_follows() && !port.stumbled_lately()),
+                      "what is at hand waits for nobody, and nothing before it failed");
                 went_on += at_hand;
                 if (decision == device::verdict::leave) {
                     port.save();

@@ -59,24 +59,29 @@ report run(const std::vector<test_task>& program, options how, engine_size size 
         u32 roles_in_all = 0;
         for (const u32 roles : by.fibers) roles_in_all |= roles;
         if (roles_in_all & ingest_role) {
-            for (u32 i = 0; i < end.count && !end.submits; ++i) check(e->submit(i, [] { return false; }), "the ring holds every message");
+            for (u32 i = 0; i < end.count && !end.submits; ++i)
+                check(e->submit(i, [] { return false; }), "the ring holds every message");
         } else {
             e->admit_all();
         }
         for (u32 i = 0; i < by.fibers.size(); ++i) {
             const u32 roles = by.fibers[i];
-            ex.spawn_team("roles " + std::to_string(roles), device_block(0), by.lanes, [e, roles, end] { run_roles(e, roles, end); });
+            ex.spawn_team("roles " + std::to_string(roles), device_block(0), by.lanes,
+                          [e, roles, end] { run_roles(e, roles, end); });
         }
         for (u32 w = 0; w < size.workers; ++w) ex.spawn("worker " + std::to_string(w), device_block(1 + w), [e, w] { e->work(w); });
         ex.at_end([e] {
             e->check_against_oracle();
             for (u32 slot = 0; slot < e->m.n.window_used; ++slot) {
-                const device::finished_count count{P::load(edge::P5_self, e->m.records[slot].finished, order::relaxed, scope::device)};
+                const device::finished_count count{
+                    P::load(edge::P5_self, e->m.records[slot].finished, order::relaxed, scope::device)};
                 check(count.blocks() == e->s.targets[slot], "a slot's finished count comes to what the linker awaits");
-                check(!count.has_failures() || e->s.tainted[0] >> slot % 32 & 1, "the linker knows of failures in a finished count");
+                check(!count.has_failures() || e->s.tainted[0] >> slot % 32 & 1,
+                      "the linker knows of failures in a finished count");
             }
             check((e->s.handed[0] | e->s.staged[0] | e->s.early[0] | e->s.in_flight[0]) == 0, "the table is empty");
-            check(e->s.counters[device::handed_blocks] == 0 && e->s.counters[device::handed_tasks] == 0, "nothing is with the scheduler");
+            check(e->s.counters[device::handed_blocks] == 0 && e->s.counters[device::handed_tasks] == 0,
+                  "nothing is with the scheduler");
             seen.staged_most = std::max(seen.staged_most, e->staged);
             seen.staged_least = std::min(seen.staged_least, e->staged);
             seen.skipped_most = std::max(seen.skipped_most, e->skipped);
@@ -151,7 +156,8 @@ TEST_CASE("a staged task that waits for two, and two that wait for one", "[model
     CHECK(seen.staged_least == 2);
 }
 
-TEST_CASE("who waits for two, of which the later one waits for the other, waits for that one alone, and sees what both wrote", "[model][staging]")
+TEST_CASE("who waits for two, of which the later one waits for the other, waits for that one alone, and sees what both wrote",
+          "[model][staging]")
 {
     // The first may be reported last, when those behind it are complete and their slots have come again.
     const std::vector<test_task> three = {{{{0, W}, {2, W}}}, {{{0, R}, {1, W}}}, {{{1, R}, {2, RW}}}};
@@ -205,7 +211,8 @@ TEST_CASE("each edge from worker to worker is needed, its scope too", "[model][s
     }
 }
 
-TEST_CASE("a staged mail still needs the step fence: the record, and what was complete before it was mailed", "[model][staging][mutation]")
+TEST_CASE("a staged mail still needs the step fence: the record, and what was complete before it was mailed",
+          "[model][staging][mutation]")
 {
     // The second is linked while the first runs, or after it.
     const arrangement feed{.fibers = {ingest_role | admission_role | linker_role, scheduler_role},
@@ -221,8 +228,9 @@ TEST_CASE("a staged mail still needs the step fence: the record, and what was co
 TEST_CASE("tasks of several blocks, staged behind one another", "[model][staging]")
 {
     // One block behind two, and two behind one. All schedules of two behind two: [.long].
-    for (const auto& program : {std::vector<test_task>{{.accesses = {{0, W}}, .blocks = 2}, {.accesses = {{0, RW}}, .reads_blocks_of = 0}},
-                                std::vector<test_task>{{{{0, W}}}, {.accesses = {{0, R}}, .blocks = 2}}}) {
+    for (const auto& program :
+         {std::vector<test_task>{{.accesses = {{0, W}}, .blocks = 2}, {.accesses = {{0, RW}}, .reads_blocks_of = 0}},
+          std::vector<test_task>{{{{0, W}}}, {.accesses = {{0, R}}, .blocks = 2}}}) {
         const report r = run(program, {.name = "staged blocks, 1 and 2"});
         CHECK(r.exhausted);
         CHECK_FALSE(r.failure);
@@ -233,7 +241,9 @@ TEST_CASE("tasks of several blocks, staged behind one another", "[model][staging
         CHECK(seen.staged_most >= 2);
     }
     // Tickets are not waited for in this way, nor does a task of tickets wait.
-    CHECK_FALSE(run({{.accesses = {{0, W}}, .blocks = 3}, {.accesses = {{0, RW}}, .reads_blocks_of = 0}, {.accesses = {{0, R}}, .blocks = 3}},
+    CHECK_FALSE(run({{.accesses = {{0, W}}, .blocks = 3},
+                     {.accesses = {{0, RW}}, .reads_blocks_of = 0},
+                     {.accesses = {{0, R}}, .blocks = 3}},
                     walks("tickets among staged tasks")).failure);
     CHECK(seen.staged_most == 0);
 }
@@ -276,12 +286,14 @@ namespace {
 
 constexpr auto failing_pair(u32 before, u32 behind)
 {
-    return std::vector<test_task>{{.accesses = {{0, W}}, .blocks = before, .fails = true}, {.accesses = {{0, R}}, .blocks = behind, .cancelled = true}};
+    return std::vector<test_task>{{.accesses = {{0, W}}, .blocks = before, .fails = true},
+                                  {.accesses = {{0, R}}, .blocks = behind, .cancelled = true}};
 }
 
 } // namespace
 
-TEST_CASE("a staged task behind one that fails is skipped, goes back and is cancelled, in every schedule", "[model][staging][failure]")
+TEST_CASE("a staged task behind one that fails is skipped, goes back and is cancelled, in every schedule",
+          "[model][staging][failure]")
 {
     for (const u32 before : {1u, 2u})
         for (const u32 behind : {1u, 2u}) {
@@ -316,7 +328,8 @@ TEST_CASE("a staged task behind one that fails is skipped, goes back and is canc
     CHECK(forgotten.failure->what.find("a cancelled task does not run") == 0);
 }
 
-TEST_CASE("a staged task that reads nothing of the one that failed runs once, and heals what it writes", "[model][staging][failure]")
+TEST_CASE("a staged task that reads nothing of the one that failed runs once, and heals what it writes",
+          "[model][staging][failure]")
 {
     // WAR, then WAW.
     for (const access_mode mode : {R, W}) {
@@ -349,7 +362,9 @@ TEST_CASE("a staged chain behind a failure is skipped link by link", "[model][st
     CHECK_FALSE(run(healed, walks("staged chain, first fails, healed, window of three"), window_of(3), all_together).failure);
     CHECK(seen.skipped_most >= 1);
     // A failure in the middle: the first was waited for, and succeeded.
-    const report middle = run({{{{0, W}}}, {.accesses = {{0, R}, {1, W}}, .fails = true}, {.accesses = {{1, R}}, .cancelled = true}},
+    const report middle = run({{{{0, W}}},
+                               {.accesses = {{0, R}, {1, W}}, .fails = true},
+                               {.accesses = {{1, R}}, .cancelled = true}},
                               walks("staged chain, second fails"));
     CHECK_FALSE(middle.failure);
     CHECK(seen.skipped_most == 1);
@@ -374,7 +389,8 @@ TEST_CASE("linker beside the scheduler, with staging", "[model][staging]")
     }
     const arrangement four_lanes{.fibers = {linker_role, scheduler_role}, .lanes = 4};
     CHECK_FALSE(run<P4>(chain, walks("staged, 4 lanes", 1500), plain, four_lanes).failure);
-    CHECK_FALSE(run<P4>({failing_pair(2, 2)[0], failing_pair(2, 2)[1], {{{0, W}}}}, walks("staged behind a failure, 4 lanes", 1500), plain, four_lanes).failure);
+    CHECK_FALSE(run<P4>({failing_pair(2, 2)[0], failing_pair(2, 2)[1], {{{0, W}}}},
+                        walks("staged behind a failure, 4 lanes", 1500), plain, four_lanes).failure);
     CHECK(seen.skipped_most == 2);
 }
 
@@ -390,7 +406,8 @@ const arrangement beside_of_four{.fibers = {linker_role, scheduler_role}, .lanes
 
 } // namespace
 
-TEST_CASE("a task may come behind the one that it waits for, on the same worker, and keeps program order in every schedule", "[model][staging][chaining]")
+TEST_CASE("a task may come behind the one that it waits for, on the same worker, and keeps program order in every schedule",
+          "[model][staging][chaining]")
 {
     for (const engine_size& size : {chained(plain), chained(lone), chained(plain, false)}) {
         const report two = run(pair, {.name = "chained pair"}, size);
@@ -408,7 +425,8 @@ TEST_CASE("a task may come behind the one that it waits for, on the same worker,
         CHECK_FALSE(both.failure);
         CHECK(seen.chained_most == 0); // those that it waits for run on two workers
     }
-    const report fork = run({{{{0, W}}}, {{{0, R}, {1, W}}}, {{{0, R}, {2, W}}}}, {.name = "chained fork", .seconds_max = 20}, chained(plain));
+    const report fork = run({{{{0, W}}}, {{{0, R}, {1, W}}}, {{{0, R}, {2, W}}}}, {.name = "chained fork", .seconds_max = 20},
+                            chained(plain));
     CHECK(fork.exhausted);
     CHECK_FALSE(fork.failure);
     CHECK((seen.chained_least == 1 && seen.chained_most == 1));
@@ -420,7 +438,8 @@ TEST_CASE("a task may come behind the one that it waits for, on the same worker,
     }
 }
 
-TEST_CASE("two that wait for one come behind it, one behind the other, and answers come together, in every schedule", "[model][staging][chaining]")
+TEST_CASE("two that wait for one come behind it, one behind the other, and answers come together, in every schedule",
+          "[model][staging][chaining]")
 {
     const std::vector<test_task> fork = {{{{0, W}}}, {{{0, R}, {1, W}}}, {{{0, R}, {2, W}}}};
     for (const engine_size& size : {chained(plain), chained(lone), chained(plain, false)}) {
@@ -431,9 +450,11 @@ TEST_CASE("two that wait for one come behind it, one behind the other, and answe
         CHECK((seen.late_most >= 2) == size.answers_late);
     }
     // Who waits for the first of the two alone runs elsewhere, and waits for an answer that comes with the second's.
-    const std::vector<test_task> diamonds = {{{{0, W}}}, {{{0, R}, {1, W}}}, {{{0, R}, {2, W}}}, {{{1, R}, {2, R}, {0, W}}}, {{{0, R}, {1, W}}}, {{{0, R}, {2, W}}}};
+    const std::vector<test_task> diamonds = {{{{0, W}}}, {{{0, R}, {1, W}}}, {{{0, R}, {2, W}}}, {{{1, R}, {2, R}, {0, W}}},
+                                             {{{0, R}, {1, W}}}, {{{0, R}, {2, W}}}};
     const std::vector<test_task> one_elsewhere = {{{{0, W}}}, {{{0, R}, {1, W}}}, {{{0, R}, {2, W}}}, {{{1, R}, {3, W}}}};
-    const report elsewhere = run<deep1>(one_elsewhere, {.name = "chained fork, one waits elsewhere", .seconds_max = 20}, chained(plain));
+    const report elsewhere = run<deep1>(one_elsewhere, {.name = "chained fork, one waits elsewhere", .seconds_max = 20},
+                                        chained(plain));
     CHECK(elsewhere.exhausted);
     CHECK_FALSE(elsewhere.failure);
     for (const auto* program : {&diamonds, &one_elsewhere})
@@ -449,7 +470,8 @@ TEST_CASE("two that wait for one come behind it, one behind the other, and answe
                                       {.accesses = {{1, R}, {2, R}, {0, W}}, .cancelled = true}};
     CHECK_FALSE(run<deep1>(failing, walks("chained diamond, the first of the two fails"), chained(plain)).failure);
     CHECK(seen.skipped_most >= 1);
-    CHECK_FALSE(run<deep4>(failing, walks("chained diamond, the first of the two fails, 4 lanes", 1500), chained(plain), beside_of_four).failure);
+    CHECK_FALSE(run<deep4>(failing, walks("chained diamond, the first of the two fails, 4 lanes", 1500), chained(plain),
+                           beside_of_four).failure);
 }
 
 TEST_CASE("a chained task behind one that fails is skipped, and so are those behind it", "[model][staging][chaining][failure]")
@@ -463,12 +485,15 @@ TEST_CASE("a chained task behind one that fails is skipped, and so are those beh
                                       {.accesses = {{1, R}, {2, W}}, .cancelled = true},
                                       {.accesses = {{0, W}}},
                                       {.accesses = {{0, R}, {3, RW}}}};
-    for (const u32 window : {3u, 8u}) CHECK_FALSE(run(program, walks("chained chain, first fails, healed"), chained(window_of(window)), all_together).failure);
+    for (const u32 window : {3u, 8u})
+        CHECK_FALSE(run(program, walks("chained chain, first fails, healed"), chained(window_of(window)), all_together).failure);
     CHECK_FALSE(run(program, walks("chained chain, first fails, healed, linker beside"), chained(plain), linker_beside).failure);
-    CHECK_FALSE(run<P4>(program, walks("chained chain, first fails, healed, 4 lanes", 1500), chained(plain), beside_of_four).failure);
+    CHECK_FALSE(run<P4>(program, walks("chained chain, first fails, healed, 4 lanes", 1500), chained(plain),
+                        beside_of_four).failure);
 }
 
-TEST_CASE("few workers are mailed several brief tasks at a time, and whoever waits for one sees it, in every schedule", "[model][staging]")
+TEST_CASE("few workers are mailed several brief tasks at a time, and whoever waits for one sees it, in every schedule",
+          "[model][staging]")
 {
     const auto sized = [](u32 workers, bool lone_workers) {
         engine_size size = window_of(8, workers); // more tasks than two mails a worker
@@ -478,7 +503,12 @@ TEST_CASE("few workers are mailed several brief tasks at a time, and whoever wai
     const std::vector<test_task> four = {{{{0, W}}}, {{{1, W}}}, {{{2, W}}}, {{{3, W}}}};
     const std::vector<test_task> waited_for = {{{{0, W}}}, {{{1, W}}}, {{{2, W}}}, {{{3, W}}}, {{{0, R}, {3, RW}}}, {{{1, RW}}}};
     // One that fails is nobody's business but of those that read what it wrote: those that stand behind it on its worker run.
-    const std::vector<test_task> failing = {{{{0, W}}}, {.accesses = {{1, W}}, .fails = true}, {{{2, W}}}, {{{3, W}}}, {.accesses = {{1, R}, {0, RW}}, .cancelled = true}, {{{2, R}, {3, RW}}}};
+    const std::vector<test_task> failing = {{{{0, W}}},
+                                            {.accesses = {{1, W}}, .fails = true},
+                                            {{{2, W}}},
+                                            {{{3, W}}},
+                                            {.accesses = {{1, R}, {0, RW}}, .cancelled = true},
+                                            {{{2, R}, {3, RW}}}};
     for (const u32 workers : {1u, 2u})
         for (const bool lone_workers : {false, true}) {
             const engine_size size = sized(workers, lone_workers);
@@ -499,7 +529,8 @@ TEST_CASE("few workers are mailed several brief tasks at a time, and whoever wai
 
 TEST_CASE("slots come again behind chained tasks", "[model][staging][chaining]")
 {
-    const std::vector<test_task> six = {{{{0, W}}}, {{{0, RW}, {1, W}}}, {{{1, R}, {0, RW}}}, {{{2, W}}}, {{{0, R}, {2, RW}}}, {{{2, RW}}}};
+    const std::vector<test_task> six = {{{{0, W}}}, {{{0, RW}, {1, W}}}, {{{1, R}, {0, RW}}}, {{{2, W}}}, {{{0, R}, {2, RW}}},
+                                        {{{2, RW}}}};
     for (const u32 window : {2u, 3u}) {
         CHECK_FALSE(run(six, walks("chained, slots come again"), chained(window_of(window)), all_together).failure);
         CHECK(seen.chained_most >= 2);
@@ -521,7 +552,8 @@ TEST_CASE("slots come again behind staged tasks, one of them reported before its
     }
 }
 
-TEST_CASE("after a failure was cleared slots with failures are set back, and tasks are staged behind their next ones", "[model][staging][failure]")
+TEST_CASE("after a failure was cleared slots with failures are set back, and tasks are staged behind their next ones",
+          "[model][staging][failure]")
 {
     const std::vector<test_task> program = {{.accesses = {{0, W}}, .fails = true},
                                             {.accesses = {{0, R}, {1, W}}, .cancelled = true},
@@ -558,7 +590,8 @@ TEST_CASE("the next failure in a slot sees that the first was noted: its fence i
     CHECK(seen.skipped_most == 1);
     for (const mutation how : {mutation::relax, mutation::narrow}) {
         mutate weaker(edge::R5R12_failure_fence, how);
-        const report r = run(program, walks("staged, two failures in a slot, without R5R12_failure_fence", 40000, 20), window_of(2, 3), all_together);
+        const report r = run(program, walks("staged, two failures in a slot, without R5R12_failure_fence", 40000, 20),
+                             window_of(2, 3), all_together);
         REQUIRE(r.failure);
         INFO(r.failure->what);
         CHECK(r.failure->what.find("a cancelled task does not run") == 0);

@@ -54,7 +54,8 @@ report run(const std::vector<test_task>& program, options how, const arrangement
         const u32 count = static_cast<u32>(program.size());
         switch (by.from) {
         case begin::submitted:
-            for (u32 i = 0; i < count && !by.end.submits; ++i) check(e->submit(i, [] { return false; }), "the ring holds every message");
+            for (u32 i = 0; i < count && !by.end.submits; ++i)
+                check(e->submit(i, [] { return false; }), "the ring holds every message");
             break;
         case begin::decoded: e->decode_all(); break;
         case begin::admitted: e->admit_all(); break;
@@ -119,7 +120,8 @@ report full_admitted_queue(options how)
         ex.spawn("admission", device_block(0), [e, count] { run_roles(e, admission_role, {count, false}); });
         ex.spawn("linker", device_block(0), [e, count] { run_roles(e, linker_role, {count, false, false}); });
         ex.at_end([e, count] {
-            check((e->s.pending[count - 2] & 0xffff) == 0 && (e->s.pending[count - 1] & 0xffff) == 1, "the last waits for the one before");
+            check((e->s.pending[count - 2] & 0xffff) == 0 && (e->s.pending[count - 1] & 0xffff) == 1,
+                  "the last waits for the one before");
         });
     });
     std::cout << r.line() << "\n";
@@ -156,15 +158,17 @@ TEST_CASE("admission beside the other roles: every schedule of small programs ke
         CHECK(r.exhausted);
         CHECK_FALSE(r.failure);
     }
-    const report r = run<P1>({{{{0, W}}}, {{{0, R}, {1, W}}}, {{{0, W}}}}, {.name = "admission beside, RAW and WAR", .seconds_max = 40},
-                             admission_beside);
+    const report r = run<P1>({{{{0, W}}}, {{{0, R}, {1, W}}}, {{{0, W}}}},
+                             {.name = "admission beside, RAW and WAR", .seconds_max = 40}, admission_beside);
     CHECK(r.exhausted);
     CHECK_FALSE(r.failure);
 }
 
 TEST_CASE("admission beside the other roles: random walks of a diamond", "[model][window]")
 {
-    const report r = run<P1>(diamond, {.name = "admission beside, diamond", .search = search::random, .executions_max = 20'000, .seconds_max = 4},
+    const report r = run<P1>(diamond,
+                             {.name = "admission beside, diamond", .search = search::random, .executions_max = 20'000,
+                              .seconds_max = 4},
                              admission_beside);
     CHECK_FALSE(r.failure);
 }
@@ -182,7 +186,8 @@ TEST_CASE("each edge between admission and the roles behind it is needed", "[mod
 {
     for (const edge e : {edge::R10_admitted, edge::A10_admitted, edge::R11_finished, edge::A11_finished}) {
         mutate weaker(e);
-        const report r = run<P1>({{{{0, W}}}, {{{0, R}}}}, {.name = std::string("admission without ") + device::edge_name(e)}, admission_beside);
+        const report r = run<P1>({{{{0, W}}}, {{{0, R}}}}, {.name = std::string("admission without ") + device::edge_name(e)},
+                                 admission_beside);
         INFO(device::edge_name(e));
         REQUIRE(r.failure);
         CHECK(r.failure->what.find("race on") == 0);
@@ -203,7 +208,8 @@ TEST_CASE("a full admitted queue holds admission back; its edges are needed", "[
     }
 }
 
-TEST_CASE("one slot and queues of one entry: nobody needs to look for room, and each edge of a slot's way round is needed", "[model][window][mutation]")
+TEST_CASE("one slot and queues of one entry: nobody needs to look for room, and each edge of a slot's way round is needed",
+          "[model][window][mutation]")
 {
     const std::vector<test_task> two = {{{{0, W}}}, {{{0, RW}}}};
     struct split {
@@ -254,7 +260,8 @@ TEST_CASE("each edge between linker and scheduler is needed", "[model][window][m
     const std::vector<test_task> relay = {{{{0, W}}}, {{{1, W}}}, {{{0, R}, {1, RW}}}}; // the last one changes worker
     for (const edge e : {edge::R13_report, edge::A13_report, edge::R14_ready, edge::A14_ready, edge::R4A5_step_fence}) {
         mutate weaker(e);
-        const report r = run<P1>(e == edge::R4A5_step_fence ? relay : pair, {.name = std::string("linker without ") + device::edge_name(e)}, linker_beside);
+        const report r = run<P1>(e == edge::R4A5_step_fence ? relay : pair,
+                                 {.name = std::string("linker without ") + device::edge_name(e)}, linker_beside);
         INFO(device::edge_name(e));
         REQUIRE(r.failure);
         CHECK(r.failure->what.find("race on") == 0);
@@ -295,14 +302,16 @@ TEST_CASE("a record written while the scheduler runs reaches the worker, wheneve
     for (const u32 linked : {0u, 0x7fffu, 0x8000u, 0xfffeu, 0xffffffffu}) {
         INFO("linked before " << linked);
         for (const u32 count : {1u, 2u}) {
-            const report r = run<P1>({two.begin(), two.begin() + count}, {.name = "records beside"}, feed, -1, {.ring_slots = 8}, linked);
+            const report r = run<P1>({two.begin(), two.begin() + count}, {.name = "records beside"}, feed, -1,
+                                     {.ring_slots = 8}, linked);
             CHECK(r.exhausted);
             CHECK_FALSE(r.failure);
         }
     }
     for (const edge e : {edge::R15_linked, edge::R4A5_step_fence}) {
         mutate weaker(e);
-        const report r = run<P1>(two, {.name = std::string("records without ") + device::edge_name(e)}, feed, -1, {.ring_slots = 8});
+        const report r = run<P1>(two, {.name = std::string("records without ") + device::edge_name(e)}, feed, -1,
+                                 {.ring_slots = 8});
         INFO(device::edge_name(e));
         REQUIRE(r.failure);
         CHECK(r.failure->what.find("race on") == 0);
@@ -317,17 +326,21 @@ TEST_CASE("a record written while the scheduler runs reaches the worker, wheneve
     CHECK(r.failure->what.find("race on") == 0);
 }
 
-TEST_CASE("a crew's helpers share a batch while its leader lays out the next; every predecessor is found, and all barriers are needed",
+TEST_CASE("a crew's helpers share a batch while its leader lays out the next; every predecessor is found, "
+          "and all barriers are needed",
           "[model][window][mutation]")
 {
-    // The first task's 160 accesses are more than a batch holds. Of the last one's the write lies in the ninth pool block, a second helper's.
+    // The first task's 160 accesses are more than a batch holds. Of the last one's the write lies in the ninth pool
+    // block, a second helper's.
     test_task wide, last;
     wide.accesses.assign(160, {1, R});
     last.accesses.assign(35, {0, R});
     last.accesses.push_back({1, W});
     const engine_size size{.ring_slots = 64, .window_used = 4, .pool_blocks = 56};
     const std::vector<test_task> program = {wide, {{{0, W}}}, last};
-    const auto walks = [](const char* name) { return options{.name = name, .search = search::random, .executions_max = 5'000, .seconds_max = 4}; };
+    const auto walks = [](const char* name) {
+        return options{.name = name, .search = search::random, .executions_max = 5'000, .seconds_max = 4};
+    };
     const auto walk = [&](const char* name) { return run<crew_of_three>(program, walks(name), admission_beside, -1, size); };
     CHECK_FALSE(walk("crew of three").failure);
     CHECK_FALSE(run<crew_of_two>(program, walks("crew of two"), admission_beside, -1, size).failure);
@@ -341,7 +354,8 @@ TEST_CASE("a crew's helpers share a batch while its leader lays out the next; ev
         // Teams that leave one out meet at different ones, and wait.
         CHECK((bug == crew_bug::no_wait || r.failure->what.find("race on") == 0));
     }
-    const report r = run<crew_of_two>({wide, last}, {.name = "crew of two, all schedules", .seconds_max = 20}, admission_beside, -1, size);
+    const report r = run<crew_of_two>({wide, last}, {.name = "crew of two, all schedules", .seconds_max = 20},
+                                      admission_beside, -1, size);
     CHECK(r.exhausted);
     CHECK_FALSE(r.failure);
 }
@@ -358,10 +372,15 @@ TEST_CASE("tasks by handle, and raw ranges between them: every schedule keeps pr
         const report r = run<P1>(program, {.name = name, .seconds_max = 20}, admission_before, -1, by_handle);
         CHECK(r.exhausted);
         CHECK_FALSE(r.failure);
-        CHECK_FALSE(run<P1>(program, {.name = std::string(name) + ", admission beside", .search = search::random, .executions_max = 3'000, .seconds_max = 4},
+        CHECK_FALSE(run<P1>(program,
+                            {.name = std::string(name) + ", admission beside", .search = search::random, .executions_max = 3'000,
+                             .seconds_max = 4},
                             admission_beside, -1, by_handle).failure);
-        CHECK_FALSE(run<P4>(program, {.name = std::string(name) + ", four lanes", .search = search::random, .executions_max = 500, .seconds_max = 4},
-                            {.fibers = {admission_role, linker_role, scheduler_role, notifier_role}, .lanes = 4}, -1, by_handle).failure);
+        CHECK_FALSE(run<P4>(program,
+                            {.name = std::string(name) + ", four lanes", .search = search::random, .executions_max = 500,
+                             .seconds_max = 4},
+                            {.fibers = {admission_role, linker_role, scheduler_role, notifier_role}, .lanes = 4},
+                            -1, by_handle).failure);
     }
     for (const int task : {2, 3}) { // the last access of the task is not declared
         const report r = run<P1>(diamond, {.name = "diamond by handle, one forgotten"}, admission_before, task, by_handle);
@@ -370,7 +389,8 @@ TEST_CASE("tasks by handle, and raw ranges between them: every schedule keeps pr
     }
 }
 
-TEST_CASE("a crew's helpers share a batch by handle; all barriers between them are needed, also where the book is closed", "[model][window][handles][mutation]")
+TEST_CASE("a crew's helpers share a batch by handle; all barriers between them are needed, also where the book is closed",
+          "[model][window][handles][mutation]")
 {
     // More readers than a page has room for, in two helpers' pool blocks; then a raw range over all of it.
     std::vector<test_task> program(1, {{{0, W}}});
@@ -379,9 +399,11 @@ TEST_CASE("a crew's helpers share a batch by handle; all barriers between them a
     program.push_back({{{0, R}, {1, W}}});
     program.back().raw = true;
     program.push_back({{{1, RW}}});
-    const engine_size size{.ring_slots = 64, .window_used = static_cast<u32>(program.size()), .pool_blocks = 24, .by_handle = true}; // a block a task, and more
+    const engine_size size{.ring_slots = 64, .window_used = static_cast<u32>(program.size()),
+                           .pool_blocks = 24, .by_handle = true}; // a block a task, and more
     const auto walk = [&]<class P>(const char* name, std::type_identity<P>) {
-        return run<P>(program, {.name = name, .search = search::random, .executions_max = 3'000, .seconds_max = 6}, admission_beside, -1, size);
+        return run<P>(program, {.name = name, .search = search::random, .executions_max = 3'000, .seconds_max = 6},
+                      admission_beside, -1, size);
     };
     CHECK_FALSE(walk("crew of three by handle", std::type_identity<crew_of_three>{}).failure);
     CHECK_FALSE(walk("crew of two by handle", std::type_identity<crew_of_two>{}).failure);
@@ -418,7 +440,9 @@ TEST_CASE("a failure cancels who reads it and nobody else, in every schedule", "
     const report r = run<P1>(failing, {.name = "window, failure"}, admission_before);
     CHECK(r.exhausted);
     CHECK_FALSE(r.failure);
-    const report beside = run<P1>(failing, {.name = "window, failure, linker beside", .search = search::random, .executions_max = 5000, .seconds_max = 4},
+    const report beside = run<P1>(failing,
+                                  {.name = "window, failure, linker beside", .search = search::random, .executions_max = 5000,
+                                   .seconds_max = 4},
                                   linker_beside);
     CHECK_FALSE(beside.failure);
     auto by_after = failing;

@@ -23,7 +23,8 @@ inline int run_comparison(const char* wanted)
     using namespace slipstream;
     constexpr u32 pieces = 12, piece = 500, steps = 30, cells = pieces * piece + 2; // a border cell on either side
     const auto device = engines::open_device(wanted);
-    float* rods[2] = {static_cast<float*>(device->take(cells * sizeof(float))), static_cast<float*>(device->take(cells * sizeof(float)))};
+    float* rods[2] = {static_cast<float*>(device->take(cells * sizeof(float))),
+                      static_cast<float*>(device->take(cells * sizeof(float)))};
 
     engines::typed_program<heat_piece> program;
     for (u32 step = 0; step < steps; ++step)

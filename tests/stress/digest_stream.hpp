@@ -103,12 +103,13 @@ struct member_task {
 
     template <class T> SLIPSTREAM_BODY cell_op op_of_tile(const T& t, access_mode mode) const
     {
-        return {static_cast<u32>((reinterpret_cast<u64>(t.data()) - cells) / 8), static_cast<u16>(t.rows()), static_cast<u16>(t.columns()),
-                static_cast<u16>(t.pitch() / 8), static_cast<u16>(mode)};
+        return {static_cast<u32>((reinterpret_cast<u64>(t.data()) - cells) / 8), static_cast<u16>(t.rows()),
+                static_cast<u16>(t.columns()), static_cast<u16>(t.pitch() / 8), static_cast<u16>(mode)};
     }
     template <class T> SLIPSTREAM_BODY cell_op op_of_range(const T& t, access_mode mode) const
     {
-        return {static_cast<u32>((reinterpret_cast<u64>(t.data()) - cells) / 8), 1, static_cast<u16>(t.size()), 0, static_cast<u16>(mode)};
+        return {static_cast<u32>((reinterpret_cast<u64>(t.data()) - cells) / 8), 1, static_cast<u16>(t.size()), 0,
+                static_cast<u16>(mode)};
     }
     template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
     {
@@ -187,7 +188,8 @@ public:
         for (u32 t = 0; t < plan_.size(); ++t)
             for (u32 b = 0; b < plan_[t].blocks; ++b) {
                 host_block block(b, plan_[t].blocks, nullptr, 0);
-                run_ops(block, memory.data(), plan_[t].ops.data(), static_cast<u32>(plan_[t].ops.size()), number(t), 0, results_ + t);
+                run_ops(block, memory.data(), plan_[t].ops.data(), static_cast<u32>(plan_[t].ops.size()), number(t), 0,
+                        results_ + t);
             }
         return memory;
     }
@@ -460,8 +462,8 @@ std::string run_stream(Runtime& rt, const digest_stream& stream, Between between
     return stream.compare(memory);
 }
 
-/// Submits a stream over memory that is none of a pool's and holds its initial cells: pieces of it are placed in the engine's parts at random. One thread.
-/// Returns when all of it is done.
+/// Submits a stream over memory that is none of a pool's and holds its initial cells: pieces of it are placed in the engine's
+/// parts at random. One thread. Returns when all of it is done.
 template <class Runtime, class Between>
 void submit_in_parts(Runtime& rt, const digest_stream& stream, u64* cells, std::mt19937_64& random, Between between)
 {

@@ -1,4 +1,5 @@
-// Random tasks that fail, over memory that lies in several parts of an engine, and what has to become of each: its causes, reckoned byte by byte.
+// Random tasks that fail, over memory that lies in several parts of an engine, and what has to become of each: its
+// causes, reckoned byte by byte.
 #pragma once
 #include <algorithm>
 #include <random>
@@ -13,7 +14,8 @@ struct failing_program {
     u32 tasks = 400;        ///< fewer than the runs of failed tasks that the engine's books hold: they are exact then
     static constexpr u32 bytes = 40; ///< of memory, each ordered for itself: likewise fewer than the books hold
 
-    /// Empty, or which task did not end as it has to. base: no body touches this memory. task_of(code): one that fails with `code`, or does not if that is 0.
+    /// Empty, or which task did not end as it has to. base: no body touches this memory. task_of(code): one that fails with
+    /// `code`, or does not if that is 0.
     template <class Runtime, class TaskOf>
     std::string run(Runtime& rt, u64 base, std::mt19937_64& random, const TaskOf& task_of) const
     {
@@ -41,8 +43,9 @@ struct failing_program {
             bool named = want.because.empty();
             for (const u32 x : want.because) named |= got.cause == handles[x] && got.code == code_of(x);
             if (got.state == want.state && named) return {};
-            return "task " + std::to_string(i) + ": state " + std::to_string(static_cast<u32>(got.state)) + ", code " + std::to_string(got.code) + ", expected state "
-                + std::to_string(static_cast<u32>(want.state)) + (named ? "" : " and another cause");
+            return "task " + std::to_string(i) + ": state " + std::to_string(static_cast<u32>(got.state)) + ", code "
+                + std::to_string(got.code) + ", expected state " + std::to_string(static_cast<u32>(want.state))
+                + (named ? "" : " and another cause");
         };
         for (u32 i = 0; i < tasks; ++i) {
             if (below(60) == 0) {
@@ -56,7 +59,9 @@ struct failing_program {
             for (u32 k = 1 + below(below(8) == 0 ? 30 : 4); k > 0; --k) {
                 const u32 at = below(bytes), length = 1 + below(std::min(6u, bytes - at)), mode = below(4);
                 void* const address = reinterpret_cast<void*>(base + at);
-                accesses.push_back(mode == 0 ? writes(address, length) : mode == 1 ? reads_and_writes(address, length) : reads(address, length));
+                accesses.push_back(mode == 0   ? writes(address, length)
+                                   : mode == 1 ? reads_and_writes(address, length)
+                                               : reads(address, length));
                 if (mode == 0) pure.emplace_back(at, length);
                 if (mode == 1) mixed.emplace_back(at, length);
                 if (mode != 0)

@@ -33,7 +33,8 @@ void random_delay(device::edge e)
     case 1:
     case 2: std::this_thread::yield(); break;
     default:
-        for (u32 spins = draw / 65536 % (often ? 2000 : 300); spins > 0; --spins) std::atomic_signal_fence(std::memory_order_seq_cst);
+        for (u32 spins = draw / 65536 % (often ? 2000 : 300); spins > 0; --spins)
+            std::atomic_signal_fence(std::memory_order_seq_cst);
     }
 }
 
@@ -66,9 +67,10 @@ std::string run_seed(u64 seed, bool parks, bool parts)
     delay_seed = seed;
     delay_one_in = 32u << random() % 5;
     favourite = static_cast<u32>(random() % static_cast<u32>(device::edge::count));
-    std::printf("seed %llu: %s parts %u window %u ring %u rings %u threads %u workers %u residency %lld ms, %s delayed\n", static_cast<unsigned long long>(seed),
-                parks ? "parks" : "stays", c.parts, c.window, c.ring_slots, c.rings, shape.threads, c.host_workers,
-                static_cast<long long>(c.residency.count()), device::edge_name(static_cast<device::edge>(favourite.load())));
+    std::printf("seed %llu: %s parts %u window %u ring %u rings %u threads %u workers %u residency %lld ms, %s delayed\n",
+                static_cast<unsigned long long>(seed), parks ? "parks" : "stays", c.parts, c.window, c.ring_slots, c.rings,
+                shape.threads, c.host_workers, static_cast<long long>(c.residency.count()),
+                device::edge_name(static_cast<device::edge>(favourite.load())));
     std::fflush(stdout);
     const delays_on delays;
     engine rt(c);
@@ -121,4 +123,7 @@ TEST_CASE("delays around every atomic operation change no result", "[stress]") {
 
 TEST_CASE("parks at random points under delays lose nothing and change no result", "[stress]") { run_for(2000, true, false, 3); }
 
-TEST_CASE("crossing tasks between parts that park at random points, under delays, change no result", "[stress]") { run_for(3000, true, true, 3); }
+TEST_CASE("crossing tasks between parts that park at random points, under delays, change no result", "[stress]")
+{
+    run_for(3000, true, true, 3);
+}

@@ -65,7 +65,8 @@ struct failure_test {
 
 } // namespace
 
-TEST_CASE("a chain behind a failure is cancelled to its end, with the root's code and handle; its bodies do not run", "[api][failure]")
+TEST_CASE("a chain behind a failure is cancelled to its end, with the root's code and handle; its bodies do not run",
+          "[api][failure]")
 {
     in_time(20, [] {
         failure_test t;
@@ -73,13 +74,15 @@ TEST_CASE("a chain behind a failure is cancelled to its end, with the root's cod
         for (const bool late : {false, true}) {
             const u64 at = late ? 4096 : 0;
             gate g;
-            if (!late) t.rt.submit(g.task(), {.accesses = failure_test::w(at, 8)}); // everything is in flight when the failure comes
+            if (!late)
+                t.rt.submit(g.task(), {.accesses = failure_test::w(at, 8)}); // everything is in flight when the failure comes
             const auto root = t.task({failure_test::w(at, 8)}, 42);
             if (late) CHECK(t.failed(root, 42)); // or the failure is long known
             std::vector<task_handle> chain;
             for (u32 i = 0; i < 20; ++i) {
                 const declared_access both[] = {failure_test::r(at + 8 * i, 8), failure_test::w(at + 8 * i + 8, 8)};
-                chain.push_back(t.rt.submit(count_task{reinterpret_cast<u64>(&runs)}, {.accesses = std::span<const declared_access>(both)}));
+                chain.push_back(t.rt.submit(count_task{reinterpret_cast<u64>(&runs)},
+                                            {.accesses = std::span<const declared_access>(both)}));
             }
             g.open();
             CHECK(t.failed(root, 42));
@@ -142,7 +145,8 @@ TEST_CASE("poison is exact to the byte: neighbours run, holes heal, the rest sta
     });
 }
 
-TEST_CASE("poisoned rectangles: the gaps between the rows are good, a covering rectangle heals, a crossing one does not", "[api][failure]")
+TEST_CASE("poisoned rectangles: the gaps between the rows are good, a covering rectangle heals, a crossing one does not",
+          "[api][failure]")
 {
     in_time(20, [] {
         failure_test t;
@@ -160,7 +164,8 @@ TEST_CASE("poisoned rectangles: the gaps between the rows are good, a covering r
     });
 }
 
-TEST_CASE("`after` a failed or cancelled task cancels, known or not when it is submitted; its outputs are poisoned", "[api][failure]")
+TEST_CASE("`after` a failed or cancelled task cancels, known or not when it is submitted; its outputs are poisoned",
+          "[api][failure]")
 {
     in_time(20, [] {
         for (const bool late : {false, true}) {
@@ -178,7 +183,8 @@ TEST_CASE("`after` a failed or cancelled task cancels, known or not when it is s
             const auto reads_it = t.task({f::r(4, 1)});
             const auto other = t.task({f::w(64, 8)}, 0, {gate_handle});
             task_handle whole{};
-            std::thread([&] { whole = t.rt.submit(may_fail_task{0}, {.after = second, .order = ordering::no_access}); }).join(); // another ring
+            // another ring
+            std::thread([&] { whole = t.rt.submit(may_fail_task{0}, {.after = second, .order = ordering::no_access}); }).join();
             g.open();
             CHECK(t.failed(root, 21));
             CHECK(t.cancelled(direct, root, 21));
@@ -325,12 +331,14 @@ TEST_CASE("tasks of many blocks fail as a whole and are cancelled as a whole", "
         for (const u32 blocks : {2u, 3u, 4u, 500u}) {
             const auto root = t.task({f::w(0, 8)}, blocks, {}, blocks);
             std::vector<std::atomic<u32>> runs(blocks);
-            const auto behind = t.rt.submit(count_task{reinterpret_cast<u64>(runs.data())}, {.blocks = blocks, .accesses = f::r(0, 8)});
+            const auto behind = t.rt.submit(count_task{reinterpret_cast<u64>(runs.data())},
+                                            {.blocks = blocks, .accesses = f::r(0, 8)});
             CHECK(t.failed(root, blocks));
             CHECK(t.cancelled(behind, root, blocks));
             for (auto& r : runs) REQUIRE(r == 0);
             // Good ones run whole while there is poison about.
-            const auto good = t.rt.submit(count_task{reinterpret_cast<u64>(runs.data())}, {.blocks = blocks, .accesses = f::w(64, 8)});
+            const auto good = t.rt.submit(count_task{reinterpret_cast<u64>(runs.data())},
+                                          {.blocks = blocks, .accesses = f::w(64, 8)});
             CHECK(t.ok(good));
             for (auto& r : runs) REQUIRE(r == 1);
         }
@@ -497,8 +505,10 @@ TEST_CASE("random programs of several rings: each task's answer is that of a run
             noise.join();
             CHECK(t.rt.wait_all());
             for (u32 i = 0; i < tasks; ++i) check(i);
-            CHECK(std::count_if(expected.begin(), expected.end(), [](const answer& a) { return a.state == task_state::cancelled; }) > 50);
-            CHECK(std::count_if(expected.begin(), expected.end(), [](const answer& a) { return a.state == task_state::complete; }) > 50);
+            CHECK(std::count_if(expected.begin(), expected.end(),
+                                [](const answer& a) { return a.state == task_state::cancelled; }) > 50);
+            CHECK(std::count_if(expected.begin(), expected.end(),
+                                [](const answer& a) { return a.state == task_state::complete; }) > 50);
         }
     });
 }

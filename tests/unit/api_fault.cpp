@@ -23,7 +23,10 @@ void has(const std::string& text, std::initializer_list<const char*> parts)
 /// Collects what the library logs; may be read meanwhile.
 class log_reader {
 public:
-    log_reader() : before_(spdlog::default_logger()) { spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", kept_)); }
+    log_reader() : before_(spdlog::default_logger())
+    {
+        spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", kept_));
+    }
     ~log_reader() { spdlog::set_default_logger(before_); }
     std::string text() { return kept_->text(); }
 
@@ -74,7 +77,8 @@ gate& lasting_gate()
 
 } // namespace
 
-TEST_CASE("a body that never ends: waits honour their deadline, the stall names it, every call says so, and the runtime ends", "[api][fault]")
+TEST_CASE("a body that never ends: waits honour their deadline, the stall names it, every call says so, and the runtime ends",
+          "[api][fault]")
 {
     in_time(30, [] {
         const log_reader log;
@@ -94,8 +98,9 @@ TEST_CASE("a body that never ends: waits honour their deadline, the stall names 
         CHECK(std::chrono::steady_clock::now() - before < 5s);
 
         const std::string text = thrown<device_error>([&] { (void)rt->wait(behind); });
-        has(text, {"no progress for", "config::stall_limit", "2 submission(s) unfinished", "worker ", " on SM ", "block 0 of gate 'the one that hangs' (submission 0:",
-                   "1 of 2 worker(s) hold no unfinished task", "a body does not"});
+        has(text, {"no progress for", "config::stall_limit", "2 submission(s) unfinished", "worker ", " on SM ",
+                   "block 0 of gate 'the one that hangs' (submission 0:", "1 of 2 worker(s) hold no unfinished task",
+                   "a body does not"});
         // From now on every call says the same; what was done before is still known.
         CHECK(thrown<device_error>([&] { rt->submit(marker_task{}); }) == text);
         CHECK(thrown<device_error>([&] { (void)rt->wait_all(); }) == text);
@@ -159,7 +164,8 @@ TEST_CASE("who waits for memory when the engine is lost is told so, and who asks
 
 namespace {
 
-/// Opens a gate behind the park of an engine that was given up: some rounds after the notifier has passed it on, so that every role saw it.
+/// Opens a gate behind the park of an engine that was given up: some rounds after the notifier has passed it on, so that
+/// every role saw it.
 struct {
     std::atomic<u32> commands{0}; ///< to the engine: run, then park
     std::atomic<bool> passed_on{false};
@@ -180,8 +186,8 @@ TEST_CASE("an engine that stands still leaves in order and says what waits on wh
 {
     in_time(30, [] {
         const log_reader log;
-        // The body ends while the engine waits for it to leave: what comes behind it is in the window then, and never runs. The engine waits
-        // 0.5 s for that, in which its threads may not come to run where the cores are busy: then once more.
+        // The body ends while the engine waits for it to leave: what comes behind it is in the window then, and never runs. The
+        // engine waits 0.5 s for that, in which its threads may not come to run where the cores are busy: then once more.
         for (;;) {
             gate& g = lasting_gate();
             parking.commands = 0;
@@ -193,7 +199,8 @@ TEST_CASE("an engine that stands still leaves in order and says what waits on wh
             c.rings = 2;
             c.residency = 1h; // no park but that one
             c.stall_limit = quiet_limit;
-            c.chaining = false; // behind the gate on its worker, a task that this worker had not read yet when the gate ended would run
+            c.chaining = false; // behind the gate on its worker, a task that this worker had not read yet
+                                // when the gate ended would run
             device::host_delay_hook = open_behind_park;
             std::string text;
             task_handle first, second;
@@ -289,7 +296,8 @@ TEST_CASE("a limit of milliseconds::max() is never reached", "[api][fault]")
                 const auto slow = rt.submit(g.task(), {.order = ordering::no_access});
                 if (which != &config::exit_limit) CHECK(rt.wait(slow).ok());
                 if (which == &config::residency) CHECK(rt.launches() == 1);
-                for (auto& r : runs) rt.submit(count_task{reinterpret_cast<u64>(&r)}, {.after = slow, .order = ordering::no_access});
+                for (auto& r : runs)
+                    rt.submit(count_task{reinterpret_cast<u64>(&r)}, {.after = slow, .order = ordering::no_access});
             }
             for (auto& r : runs) CHECK(r == 1);
             CHECK(log.text() == "");
@@ -353,7 +361,9 @@ public:
     host::stream_port* streams() override { return inner_->streams(); }
     bool running() override
     {
-        if (died_) throw device_error("the megakernel ended with an error: an illegal memory access was encountered (cudaErrorIllegalAddress)");
+        if (died_)
+            throw device_error("the megakernel ended with an error: an illegal memory access was encountered "
+                               "(cudaErrorIllegalAddress)");
         return inner_->running();
     }
 
@@ -378,8 +388,11 @@ TEST_CASE("a lost device: the exception names type, name, submission and block o
             c.residency = 50ms; // threads of the host device end by themselves: nobody tells them to
             host::beginning b;
             b.position = start;
-            b.around = [&](std::unique_ptr<host::backend> inner) { return std::make_unique<mortal_backend>(std::move(inner), died); };
-            host::runtime_core core(c, detail::image_of<detail::platforms, gate_task, count_task, copy_task, fill_task, marker_task>(), b);
+            b.around = [&](std::unique_ptr<host::backend> inner) {
+                return std::make_unique<mortal_backend>(std::move(inner), died);
+            };
+            host::runtime_core core(
+                c, detail::image_of<detail::platforms, gate_task, count_task, copy_task, fill_task, marker_task>(), b);
             const auto submit = [&](u32 type, const void* task, const submit_options& o) {
                 task_handle h;
                 (void)core.submit(type, task, o, true, h);
@@ -399,13 +412,15 @@ TEST_CASE("a lost device: the exception names type, name, submission and block o
             // Three blocks run, on three workers.
             const auto running = [&] {
                 const std::string text = core.describe_workers();
-                return text.find("block 1 of gate 'wide'") != std::string::npos && text.find("1 of 4 worker(s)") != std::string::npos;
+                return text.find("block 1 of gate 'wide'") != std::string::npos
+                    && text.find("1 of 4 worker(s)") != std::string::npos;
             };
             while (!running()) std::this_thread::sleep_for(1ms);
             died = true;
             const std::string text = thrown<device_error>([&] { (void)core.wait(wide, deadline::max()); });
             const auto named = [&](u64 position) { return "(submission 0:" + std::to_string(position) + ")"; };
-            has(text, {"cudaErrorIllegalAddress", ("block 0 of gate " + named(start + 1)).c_str(), ("block 0 of gate 'wide' " + named(start + 2)).c_str(),
+            has(text, {"cudaErrorIllegalAddress", ("block 0 of gate " + named(start + 1)).c_str(),
+                       ("block 0 of gate 'wide' " + named(start + 2)).c_str(),
                        ("block 1 of gate 'wide' " + named(start + 2)).c_str(), "1 of 4 worker(s) hold no unfinished task"});
             CHECK(core.query(early).ok());
             CHECK(thrown<device_error>([&] { submit(4, nullptr, {}); }) == text);
@@ -416,7 +431,8 @@ TEST_CASE("a lost device: the exception names type, name, submission and block o
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) // which take such a request for a mistake of the program
-TEST_CASE("memory that this machine does not have is refused with the settings to lower, and a smaller runtime works", "[api][fault]")
+TEST_CASE("memory that this machine does not have is refused with the settings to lower, and a smaller runtime works",
+          "[api][fault]")
 {
     auto c = host_config();
     c.memory_bytes = u64{1} << 56;

@@ -34,8 +34,9 @@ void fuzz(u64 first_seed, u32 seeds, stream_shape shape, config c)
         c.rings = std::max(shape.threads, 1 + static_cast<u32>(random() % 4));
         c.host_workers = 1 + static_cast<u32>(random() % 6);
         shape.blocks_max = 1 + static_cast<u32>(random() % 12);
-        std::printf("seed %llu: window %u ring %u rings %u workers %u blocks %u residency %lld ms\n", static_cast<unsigned long long>(seed), c.window,
-                    c.ring_slots, c.rings, c.host_workers, shape.blocks_max, static_cast<long long>(c.residency.count()));
+        std::printf("seed %llu: window %u ring %u rings %u workers %u blocks %u residency %lld ms\n",
+                    static_cast<unsigned long long>(seed), c.window, c.ring_slots, c.rings, c.host_workers, shape.blocks_max,
+                    static_cast<long long>(c.residency.count()));
         const std::string verdict = run(seed, c, shape);
         INFO(verdict);
         REQUIRE(verdict.empty());

@@ -262,7 +262,8 @@ TEST_CASE("batch mode: download is refused before it takes or submits anything, 
             INFO(text);
             CHECK(has(text, "copy_task"));
         }
-        const auto copy = rt.submit(copy_task{{reinterpret_cast<const unsigned char*>(b.data()), 4096}, {reinterpret_cast<unsigned char*>(z.data()), 4096}});
+        const auto copy = rt.submit(copy_task{{reinterpret_cast<const unsigned char*>(b.data()), 4096},
+                                              {reinterpret_cast<unsigned char*>(z.data()), 4096}});
         CHECK(copy.position == last.position + 1);
         rt.run_batch();
         CHECK(z == std::vector<u64>(512, stepped(3, 1)));
@@ -294,7 +295,8 @@ TEST_CASE("an upload that throws gives its staging memory back", "[api][memory]"
     });
 }
 
-TEST_CASE("sizes that cannot be are refused: more than the pool has, more than can be counted, spans longer than the buffer", "[api][memory]")
+TEST_CASE("sizes that cannot be are refused: more than the pool has, more than can be counted, spans longer than the buffer",
+          "[api][memory]")
 {
     in_time(20, [] {
         engine rt(host_config());
@@ -315,7 +317,8 @@ TEST_CASE("sizes that cannot be are refused: more than the pool has, more than c
         std::vector<u64> y(64), long_y(65);
         a.upload(zeros);
         b.upload(zeros);
-        for (const std::string& text : {thrown<config_error>([&] { a.upload(more); }), thrown<config_error>([&] { a.download(long_y); })}) {
+        for (const std::string& text :
+             {thrown<config_error>([&] { a.upload(more); }), thrown<config_error>([&] { a.download(long_y); })}) {
             INFO(text);
             CHECK(has(text, "65 elements"));
             CHECK(has(text, "64"));

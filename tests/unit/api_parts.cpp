@@ -1,5 +1,5 @@
-// An engine of several parts (config::parts), on the host device: memory belongs to parts, tasks that touch several are ordered in each, failures are told in the
-// caller's terms.
+// An engine of several parts (config::parts), on the host device: memory belongs to parts, tasks that touch several are ordered in
+// each, failures are told in the caller's terms.
 #include "host/runtime_core.hpp"
 #include "api_tasks.hpp"
 #include "tests/stress/digest_stream.hpp"
@@ -58,7 +58,8 @@ bool says(const std::string& text, std::initializer_list<const char*> pieces)
 struct spread_arrays {
     static constexpr u64 count = 32;
 
-    spread_arrays(parts_engine& engine, bool with_handles) : rt(engine), values(engine.parts(), std::vector<u64>(count, 1)), expected(engine.parts(), 1)
+    spread_arrays(parts_engine& engine, bool with_handles)
+        : rt(engine), values(engine.parts(), std::vector<u64>(count, 1)), expected(engine.parts(), 1)
     {
         for (u32 p = 0; p < rt.parts(); ++p) {
             rt.place(values[p].data(), 8 * count, p);
@@ -188,7 +189,9 @@ TEST_CASE("memory is placed once, and whole; what is placed where cannot change"
     in_time(20, [] {
         parts_engine rt(parts_config(3));
         alignas(64) static char memory[4096];
-        const auto refused = [&](u64 at, u64 bytes, u32 part) { return thrown<config_error>([&] { rt.place(memory + at, bytes, part); }); };
+        const auto refused = [&](u64 at, u64 bytes, u32 part) {
+            return thrown<config_error>([&] { rt.place(memory + at, bytes, part); });
+        };
         rt.place(memory + 1000, 100, 1);
         rt.place(memory + 1000, 100, 1); // again
         rt.place(memory + 1050, 100, 1); // and more
@@ -238,7 +241,8 @@ TEST_CASE("handles have one index in all parts, and run out together", "[api][pa
         for (u32 i = 0; i < 8; i += 2) rt.place(memory[i], 64, 1);
         for (u32 i = 0; i < 6; ++i) CHECK(rt.register_range(memory[i], 64).index == i);
         for (u32 i = 0; i < 6; ++i) CHECK(rt.register_range(memory[i], 64).index == i);
-        for (u32 i = 6; i < 8; ++i) CHECK(says(thrown<config_error>([&] { (void)rt.register_range(memory[i], 64); }), {"config::handles_max"}));
+        for (u32 i = 6; i < 8; ++i)
+            CHECK(says(thrown<config_error>([&] { (void)rt.register_range(memory[i], 64); }), {"config::handles_max"}));
     });
 }
 
@@ -251,8 +255,10 @@ TEST_CASE("one thread submits; others may wait, register and allocate", "[api][p
         std::thread([&] {
             CHECK(rt.wait(h).ok());
             CHECK(rt.register_range(arrays.values[1].data(), 64).index == 0);
-            CHECK(says(thrown<config_error>([&] { rt.submit(step_task{{arrays.values[0].data(), 4}}); }), {"more than one thread submits"}));
-            CHECK(says(thrown<config_error>([&] { rt.submit(step_task{{arrays.values[1].data(), 4}}); }), {"more than one thread submits"}));
+            CHECK(says(thrown<config_error>([&] { rt.submit(step_task{{arrays.values[0].data(), 4}}); }),
+                       {"more than one thread submits"}));
+            CHECK(says(thrown<config_error>([&] { rt.submit(step_task{{arrays.values[1].data(), 4}}); }),
+                       {"more than one thread submits"}));
             buffer<u64> b(rt, 16, 1);
         }).join();
         arrays.step(0);
@@ -299,7 +305,8 @@ TEST_CASE("a read after a write, a write after a read and a write after a write 
     });
 }
 
-TEST_CASE("a crossing task waits for its predecessors in every part, and holds back what comes after it in every part", "[api][parts]")
+TEST_CASE("a crossing task waits for its predecessors in every part, and holds back what comes after it in every part",
+          "[api][parts]")
 {
     in_time(30, [] {
         parts_engine rt(parts_config(3));
@@ -315,7 +322,8 @@ TEST_CASE("a crossing task waits for its predecessors in every part, and holds b
         const auto crossing = rt.submit(within.task(), {.accesses = list(access_mode::write, {1, 0, 2})});
         CHECK(crossing.ring == 1);
         std::vector<task_handle> behind;
-        for (u32 p = 0; p < 3; ++p) behind.push_back(rt.submit(count_task{reinterpret_cast<u64>(&ran)}, {.accesses = list(access_mode::read, {p})}));
+        for (u32 p = 0; p < 3; ++p)
+            behind.push_back(rt.submit(count_task{reinterpret_cast<u64>(&ran)}, {.accesses = list(access_mode::read, {p})}));
         const auto free = rt.submit(marker_task{}, {.accesses = writes(&ran, 4)}); // part 0 goes on beside it
         CHECK(rt.wait(free).ok());
         within.open();
@@ -342,10 +350,12 @@ TEST_CASE("a whole-memory task is ordered against everything in all parts", "[ap
             // In turns: it says so, it says nothing, it says too much.
             std::vector<declared_access> many(2000, on(access_mode::read, arrays.handles[3]));
             gate g;
-            const auto whole = round % 3 == 0   ? rt.submit(g.task(), {.accesses = writes(&before, 4), .order = ordering::whole_memory})
-                               : round % 3 == 1 ? rt.submit(g.task())
-                                                : rt.submit(g.task(), {.accesses = many});
-            for (u32 p = 0; p < 4; ++p) rt.submit(count_task{reinterpret_cast<u64>(&after)}, {.accesses = on(access_mode::read, arrays.handles[p])});
+            const auto whole =
+                round % 3 == 0   ? rt.submit(g.task(), {.accesses = writes(&before, 4), .order = ordering::whole_memory})
+                : round % 3 == 1 ? rt.submit(g.task())
+                                 : rt.submit(g.task(), {.accesses = many});
+            for (u32 p = 0; p < 4; ++p)
+                rt.submit(count_task{reinterpret_cast<u64>(&after)}, {.accesses = on(access_mode::read, arrays.handles[p])});
             while (before != 20) std::this_thread::yield();
             std::this_thread::sleep_for(2ms);
             REQUIRE(after == 0);
@@ -366,9 +376,11 @@ TEST_CASE("after orders tasks of different parts; of parts it names, one that su
             gate g;
             std::atomic<u32> ran{0};
             const auto first = rt.submit(g.task(), {.accesses = on(access_mode::read, arrays.handles[2])});
-            const auto next = rt.submit(count_task{reinterpret_cast<u64>(&ran)}, {.after = first, .accesses = on(access_mode::read, arrays.handles[1])});
+            const auto next = rt.submit(count_task{reinterpret_cast<u64>(&ran)},
+                                        {.after = first, .accesses = on(access_mode::read, arrays.handles[1])});
             CHECK(next.ring == 1);
-            const auto last = rt.submit(count_task{reinterpret_cast<u64>(&ran)}, {.after = {{next, first}}, .order = ordering::no_access});
+            const auto last = rt.submit(count_task{reinterpret_cast<u64>(&ran)},
+                                        {.after = {{next, first}}, .order = ordering::no_access});
             CHECK(last.ring == 1);
             const auto other = rt.submit(marker_task{}, {.after = last, .accesses = on(access_mode::read, arrays.handles[0])});
             const auto free = rt.submit(marker_task{}, {.accesses = on(access_mode::read, arrays.handles[1])});
@@ -488,7 +500,8 @@ TEST_CASE("random streams over memory of several parts equal the sequential run"
             c.host_workers = c.parts + static_cast<u32>(random() % 6);
             if (seed % 3 == 0) c.residency = 1ms;
             const digest_stream stream(seed, {.tasks = 1000, .blocks_max = 1 + static_cast<u32>(random() % 12)});
-            std::printf("seed %llu: parts %u window %u ring %u workers %u\n", static_cast<unsigned long long>(seed), c.parts, c.window, c.ring_slots, c.host_workers);
+            std::printf("seed %llu: parts %u window %u ring %u workers %u\n", static_cast<unsigned long long>(seed), c.parts,
+                        c.window, c.ring_slots, c.host_workers);
             runtime<listed_task, member_task> rt(c);
             const std::string verdict = run_stream_in_parts(rt, stream, random, [&](u32) {
                 if (random() % 200 != 0) return;
@@ -756,7 +769,8 @@ TEST_CASE("a body may give the code that parts tell each other with", "[api][par
     });
 }
 
-TEST_CASE("a task that touches nothing in its home, and waits for one in another part, is none of the whole memory", "[api][parts][failure]")
+TEST_CASE("a task that touches nothing in its home, and waits for one in another part, is none of the whole memory",
+          "[api][parts][failure]")
 {
     in_time(20, [] {
         parts_failure_test t(parts_config(2));
@@ -797,7 +811,8 @@ TEST_CASE("hundreds of tasks are cancelled for one failure in another part, and 
         }
 }
 
-TEST_CASE("a task that waited for another part while tens of thousands went past it is handed over, and whoever comes behind it", "[api][parts]")
+TEST_CASE("a task that waited for another part while tens of thousands went past it is handed over, and whoever comes behind it",
+          "[api][parts]")
 {
     in_time(60, [] {
         parts_failure_test t(parts_config(2));

@@ -112,9 +112,11 @@ TEST_CASE("tasks of three thousand blocks and of one block mix; every block runs
             u64 x = 1;
             for (u32 i = 0; i < blocks.size(); ++i) {
                 if (i % 3)
-                    rt.submit(count_task{reinterpret_cast<u64>(runs[i].data())}, {.blocks = blocks[i], .order = ordering::no_access});
+                    rt.submit(count_task{reinterpret_cast<u64>(runs[i].data())},
+                              {.blocks = blocks[i], .order = ordering::no_access});
                 else
-                    rt.submit(count_task{reinterpret_cast<u64>(runs[i].data())}, {.blocks = blocks[i], .accesses = reads_and_writes(&x, 8)});
+                    rt.submit(count_task{reinterpret_cast<u64>(runs[i].data())},
+                              {.blocks = blocks[i], .accesses = reads_and_writes(&x, 8)});
             }
             CHECK(rt.wait_all());
             for (u32 i = 0; i < blocks.size(); ++i)
@@ -134,7 +136,8 @@ TEST_CASE("the flight log shows every block exactly once, with its task, type an
         std::map<u64, u32> blocks;
         for (u32 i = 0; i < 40; ++i) {
             const u32 n = i == 5 ? 3000 : 1 + i % 7;
-            blocks[rt.submit(count_task{reinterpret_cast<u64>(runs.data())}, {.blocks = n, .order = ordering::no_access}).position] = n;
+            blocks[rt.submit(count_task{reinterpret_cast<u64>(runs.data())},
+                             {.blocks = n, .order = ordering::no_access}).position] = n;
         }
         CHECK(rt.wait_all());
         rt.pause();

@@ -130,7 +130,8 @@ struct eight_task {
 };
 } // namespace
 
-TEST_CASE("a message is asked for as much room as it takes, from the first one on and whichever runtime had the one before", "[api]")
+TEST_CASE("a message is asked for as much room as it takes, from the first one on and whichever runtime had the one before",
+          "[api]")
 {
     // By handles eight accesses take two ring slots; as many chunks as they might have taken would need five.
     in_time(20, [] {
@@ -207,7 +208,9 @@ TEST_CASE("a span of unfinished submissions is back-pressure, and bits of later 
         task_handle h{};
         for (;;) {
             // Tasks behind the gate's worker may be staged there: only the mark must stand still.
-            if (rt.try_submit(count_task{reinterpret_cast<u64>(runs.data())}, h, {.order = ordering::no_access}) == submit_status::full) break;
+            if (rt.try_submit(count_task{reinterpret_cast<u64>(runs.data())}, h, {.order = ordering::no_access})
+                == submit_status::full)
+                break;
             ++accepted;
         }
         CHECK(accepted == 65536);
@@ -215,7 +218,8 @@ TEST_CASE("a span of unfinished submissions is back-pressure, and bits of later 
         g.open();
         CHECK(rt.wait(first).ok());
         CHECK(rt.wait(h).ok());
-        for (u32 i = 0; i < 100000; ++i) h = rt.submit(count_task{reinterpret_cast<u64>(runs.data())}, {.order = ordering::no_access});
+        for (u32 i = 0; i < 100000; ++i)
+            h = rt.submit(count_task{reinterpret_cast<u64>(runs.data())}, {.order = ordering::no_access});
         CHECK(rt.wait(h).ok());
         CHECK(rt.wait_all());
         CHECK(runs[0] == 65535 + 100000);
@@ -488,7 +492,8 @@ TEST_CASE("a failing body gives its code, on whichever block it was; others stay
         engine rt(host_config());
         std::vector<task_handle> handles;
         for (u32 i = 0; i < 200; ++i)
-            handles.push_back(rt.submit(fail_task{i % 3 == 0 ? 100 + i : 0, i % 5}, {.blocks = 1 + i % 5 + i % 40, .order = ordering::no_access}));
+            handles.push_back(rt.submit(fail_task{i % 3 == 0 ? 100 + i : 0, i % 5},
+                                        {.blocks = 1 + i % 5 + i % 40, .order = ordering::no_access}));
         for (u32 i = 0; i < 200; ++i) {
             INFO("task " << i);
             const auto s = rt.wait(handles[i]);
@@ -528,7 +533,8 @@ TEST_CASE("a tile whose rows are 4 GiB or longer keeps its size", "[api]")
     });
 }
 
-TEST_CASE("a name stays with the host: tasks take the same place in the ring with and without one", "[api]") // where it is told: api_fault
+// where it is told: api_fault
+TEST_CASE("a name stays with the host: tasks take the same place in the ring with and without one", "[api]")
 {
     in_time(10, [] {
         engine rt(host_config());

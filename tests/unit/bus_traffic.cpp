@@ -151,7 +151,8 @@ TEST_CASE("ingest counts each chunk that it looks at, whether it has come or not
         CHECK(count(e, device::ring_slots_taken) == 2);
         REQUIRE(ingest.step(e.team)); // a look twice as long brings the third
         ingest.save(e.team);
-        CHECK(count(e, device::ring_chunks_looked) == (6 * rings * device::glance_slots + 2 * device::glance_slots) * abi::slot_chunks);
+        CHECK(count(e, device::ring_chunks_looked)
+              == (6 * rings * device::glance_slots + 2 * device::glance_slots) * abi::slot_chunks);
         CHECK(count(e, device::ring_slots_taken) == 3);
         CHECK(count(e, device::handles_read) == 0);
     }

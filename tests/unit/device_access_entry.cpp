@@ -96,7 +96,8 @@ TEST_CASE("overlap of ranges and of rectangles of equal pitch is exact, wrapping
     for (u64 seed = 1; seed <= 4; ++seed) compare_random(seed, 8000, true);
 }
 
-TEST_CASE("rectangles of unequal pitch may be said to overlap, never to be apart or covered when they are not", "[device][access_entry]")
+TEST_CASE("rectangles of unequal pitch may be said to overlap, never to be apart or covered when they are not",
+          "[device][access_entry]")
 {
     for (u64 seed = 11; seed <= 14; ++seed) compare_random(seed, 8000, false);
 }

@@ -24,9 +24,9 @@ access_entry tile_of(access_mode mode, u64 from, u64 width, u64 rows, u64 pitch)
 /// Plays ingest, the linker (on its own table), the scheduler and the notifier around the admission role.
 struct window_test {
     explicit window_test(u32 slots = 32, u32 pool_blocks = 1024, bool index = true)
-        : engine({.window = slots, .pool_blocks = pool_blocks, .index = index}), admission(engine.m, engine.s), table(engine.m, engine.s),
-          decoded(engine.s.decoded_queue()), admitted(engine.s.admitted_queue()), finished(engine.s.finished_queue()),
-          free(engine.s.free_queue())
+        : engine({.window = slots, .pool_blocks = pool_blocks, .index = index}), admission(engine.m, engine.s),
+          table(engine.m, engine.s), decoded(engine.s.decoded_queue()), admitted(engine.s.admitted_queue()),
+          finished(engine.s.finished_queue()), free(engine.s.free_queue())
     {
     }
 
@@ -63,7 +63,8 @@ struct window_test {
                 out.named += device::popcount(P::get(row[g]));
                 out.stale += device::popcount(P::get(row[g]) & ~engine.s.in_flight[g]);
             }
-        const u32 ready = table.link(engine.team, 1, ++links, [&](u32) { return out.slot; }, [&](u32) { return !free; }, [&](u32) { return row; });
+        const u32 ready = table.link(
+            engine.team, 1, ++links, [&](u32) { return out.slot; }, [&](u32) { return !free; }, [&](u32) { return row; });
         out.pending = table.pending(out.slot);
         REQUIRE((ready == 1) == (out.pending == 0));
         number_of[out.slot] = links;
@@ -125,9 +126,12 @@ struct window_test {
     {
         const auto& s = engine.s;
         const auto& n = engine.m.n;
-        const auto all_zero = [](const u32* words, u32 count) { return std::all_of(words, words + count, [](u32 w) { return w == 0; }); };
+        const auto all_zero = [](const u32* words, u32 count) {
+            return std::all_of(words, words + count, [](u32 w) { return w == 0; });
+        };
         return all_zero(s.live, n.pool_words()) && all_zero(s.indexed, n.pool_words()) && all_zero(s.covered, n.pool_words())
-            && all_zero(s.exposed, n.groups()) && all_zero(s.booked, n.groups()) && all_zero(s.spilled, n.groups()) && all_zero(s.index_live, device::index_classes)
+            && all_zero(s.exposed, n.groups()) && all_zero(s.booked, n.groups()) && all_zero(s.spilled, n.groups())
+            && all_zero(s.index_live, device::index_classes)
             && all_zero(s.index_buckets->places, 2 * n.index_buckets * (sizeof(device::index_bucket) / sizeof(u32)))
             && all_zero(&s.batch_cells->key, (sizeof(device::batch_cell) / sizeof(u32)) << device::batch_cells_bits);
     }
@@ -188,7 +192,8 @@ TEST_CASE("the readers between two writers are waited for, whichever of the two 
     CHECK(w.retire(1) == slots{2, 3});
 }
 
-TEST_CASE("a chain of covering writes keeps one access live: each task waits for exactly one, not for all before it", "[device][admission]")
+TEST_CASE("a chain of covering writes keeps one access live: each task waits for exactly one, not for all before it",
+          "[device][admission]")
 {
     window_test w(1024);
     for (u32 slot = 0; slot < 1000; ++slot) {
@@ -332,7 +337,8 @@ TEST_CASE("registered tiles meet only themselves, raw rectangles whatever they s
                     return by_handle ? registered(mode, tile) : tile_of(mode, place(tile), width, rows, pitch);
                 };
                 CHECK(t.admit(1, {later(access_mode::read, b)}) == (a == b));
-                // The write covers the first one's access, if any, and the reader's: whoever follows waits for it alone. By handles the reader's wait is enough.
+                // The write covers the first one's access, if any, and the reader's: whoever follows waits for it alone.
+                // By handles the reader's wait is enough.
                 CHECK(t.admit(2, {later(access_mode::write, b)}) == (a == b && !by_handle ? 2 : 1));
                 CHECK(t.admit(3, {registered(access_mode::read, b)}) == 1);
             }
@@ -387,7 +393,8 @@ TEST_CASE("a slot that is used again behind a row that names it is another task'
     CHECK(w.complete(1) == slots{2});
 }
 
-TEST_CASE("a whole-memory task that finished is forgotten only once admission knows, and hides nobody after that", "[device][admission]")
+TEST_CASE("a whole-memory task that finished is forgotten only once admission knows, and hides nobody after that",
+          "[device][admission]")
 {
     window_test w;
     REQUIRE(w.admit(0, {}, abi::flag_whole_memory) == 0);
@@ -406,7 +413,8 @@ TEST_CASE("a full admitted queue holds admission back and loses nothing", "[devi
 {
     constexpr u32 tasks = device::admitted_max + 48;
     window_test w(128);
-    for (u32 slot = 0; slot < tasks; ++slot) w.decode(slot, slot, slot % 3 ? std::vector<access_entry>{update_of(0, 8)} : std::vector<access_entry>{});
+    for (u32 slot = 0; slot < tasks; ++slot)
+        w.decode(slot, slot, slot % 3 ? std::vector<access_entry>{update_of(0, 8)} : std::vector<access_entry>{});
     REQUIRE(w.step());
     while (w.step()) {}
     CHECK(w.admitted.available(w.engine.team) == device::admitted_max);
@@ -431,8 +439,11 @@ TEST_CASE("a full admitted queue holds admission back and loses nothing", "[devi
 
 TEST_CASE("the access index tells of handles and raw ranges together, not of tiles beside raw ranges", "[device][admission]")
 {
-    const auto by_handle = [](access_mode mode, u64 from, u64 bytes) { return hand_made_engine::registered(access_entry::range(mode, base + from, bytes)); };
-    const auto scans = [](const window_test& w) { return w.engine.s.batch_marks[1]; }; // access_batch's scans_due, of the batch before: what was compared with everything
+    const auto by_handle = [](access_mode mode, u64 from, u64 bytes) {
+        return hand_made_engine::registered(access_entry::range(mode, base + from, bytes));
+    };
+    // access_batch's scans_due, of the batch before: what was compared with everything
+    const auto scans = [](const window_test& w) { return w.engine.s.batch_marks[1]; };
     {
         window_test w;
         CHECK(w.admit(0, {by_handle(access_mode::write, 0, 64)}) == 0);
@@ -440,7 +451,8 @@ TEST_CASE("the access index tells of handles and raw ranges together, not of til
         CHECK(w.admit(2, {access_entry::range(access_mode::read, base + 60, 8)}) == 2); // both
         CHECK(w.admit(3, {by_handle(access_mode::write, 0, 64)}) == 2);                 // its own, and the raw reader
         CHECK(w.admit(4, {access_entry::range(access_mode::write, base, 64)}) == 2);    // covers the handle, not the reader
-        CHECK(w.admit(5, {by_handle(access_mode::read, 0, 64)}) == 1);                  // the raw writer, which superseded the handle's
+        CHECK(w.admit(5, {by_handle(access_mode::read, 0, 64)}) == 1);                  // the raw writer, which superseded
+                                                                                        // the handle's
         CHECK(w.admit(6, {by_handle(access_mode::read, 264, 64)}) == 0);
         CHECK(scans(w) == 0);
     }
@@ -492,7 +504,9 @@ bool nothing_live(const window_test& w)
 
 } // namespace
 
-TEST_CASE("by handle: a reader waits for the last writer, a writer for the readers since or else for the writer; nothing becomes live", "[device][admission][handles]")
+TEST_CASE("by handle: a reader waits for the last writer, a writer for the readers since or else for the writer; "
+          "nothing becomes live",
+          "[device][admission][handles]")
 {
     window_test w;
     CHECK(w.admit(0, {write_by(0)}) == 0);
@@ -534,7 +548,8 @@ TEST_CASE("by handle: several tasks of a batch on one handle, and one task that 
     CHECK(nothing_live(w));
 }
 
-TEST_CASE("by handle: more readers than a page has room for are live, and the next writer waits for all of them", "[device][admission][handles]")
+TEST_CASE("by handle: more readers than a page has room for are live, and the next writer waits for all of them",
+          "[device][admission][handles]")
 {
     constexpr u32 readers = device::handle_page::readers_max + 12;
     for (const bool index : {true, false}) {
@@ -556,7 +571,9 @@ TEST_CASE("by handle: more readers than a page has room for are live, and the ne
     }
 }
 
-TEST_CASE("a raw range finds what tasks by handle have in the book, and they find it; after a while without any the book is open again", "[device][admission][handles]")
+TEST_CASE("a raw range finds what tasks by handle have in the book, and they find it; "
+          "after a while without any the book is open again",
+          "[device][admission][handles]")
 {
     window_test w(256, 1024);
     CHECK(w.admit(0, {write_by(0)}) == 0);
@@ -581,7 +598,8 @@ TEST_CASE("a raw range finds what tasks by handle have in the book, and they fin
     CHECK(w.remembers_nothing());
 }
 
-TEST_CASE("who left the book when it was closed, or was hidden by a whole-memory task, is not taken for the next task of its slot", "[device][admission][handles]")
+TEST_CASE("who left the book when it was closed, or was hidden by a whole-memory task, is not taken for the next task of its slot",
+          "[device][admission][handles]")
 {
     for (const bool whole : {false, true}) {
         window_test w(256, 1024);
@@ -602,7 +620,8 @@ TEST_CASE("who left the book when it was closed, or was hidden by a whole-memory
     }
 }
 
-TEST_CASE("a task by handle with more accesses than a batch, and whole-memory tasks, beside the book", "[device][admission][handles]")
+TEST_CASE("a task by handle with more accesses than a batch, and whole-memory tasks, beside the book",
+          "[device][admission][handles]")
 {
     window_test w(32, 1024);
     std::vector<access_entry> many;
@@ -627,7 +646,8 @@ TEST_CASE("a task by handle with more accesses than a batch, and whole-memory ta
     CHECK(w.remembers_nothing());
 }
 
-TEST_CASE("a slot's last epoch: the book is wiped, and no stamp of an earlier task is taken for a later one's", "[device][admission][handles]")
+TEST_CASE("a slot's last epoch: the book is wiped, and no stamp of an earlier task is taken for a later one's",
+          "[device][admission][handles]")
 {
     window_test w;
     auto& epochs = w.engine.s.epochs;
@@ -649,7 +669,9 @@ TEST_CASE("a slot's last epoch: the book is wiped, and no stamp of an earlier ta
     CHECK(w.remembers_nothing());
 }
 
-TEST_CASE("random tasks complete in any order, admission lagging or not: no conflict is missed, nobody waits for nothing, nobody is lost", "[device][admission]")
+TEST_CASE("random tasks complete in any order, admission lagging or not: no conflict is missed, "
+          "nobody waits for nothing, nobody is lost",
+          "[device][admission]")
 {
     // Of every kind; ranges of all lengths, handles, and both, which the access index finds; tiles beside ranges, which it cannot.
     enum kind { any, ranges, handles, ranges_and_tiles, ranges_and_handles, kinds };
@@ -688,7 +710,8 @@ TEST_CASE("random tasks complete in any order, admission lagging or not: no conf
             if (drawn == handles || (both && (phase == 0 || (phase == 2 && below(2) == 0)))) {
                 const u64 h = below(space / 4);
                 const bool tile = drawn != ranges_and_handles && h % 2 == 0;
-                return hand_made_engine::registered(tile ? tile_of(mode, 64 * h, 8, 3, 64 * space) : access_entry::range(mode, base + 64 * h, h % 3 == 0 ? 20 : 64));
+                return hand_made_engine::registered(tile ? tile_of(mode, 64 * h, 8, 3, 64 * space)
+                                                         : access_entry::range(mode, base + 64 * h, h % 3 == 0 ? 20 : 64));
             }
             if (both) return access_entry::range(mode, base + below(16 * space), 40 + below(24));
             if (drawn == ranges) {

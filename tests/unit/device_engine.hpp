@@ -133,7 +133,8 @@ public:
             const bool by_handle = (entries[e].head >> 63) != 0;
             const access_entry plain{entries[e].head & ~(u64{1} << 63), entries[e].tail};
             s.set_pool_entry(last, at, device::table_entry::of(plain, by_handle));
-            if (entries[e].kind() == abi::entry_kind::rect) P::set(s.pool_shapes[last * device::pool_block_entries + at], entries[e].tail);
+            if (entries[e].kind() == abi::entry_kind::rect)
+                P::set(s.pool_shapes[last * device::pool_block_entries + at], entries[e].tail);
             if (by_handle) P::set(s.pool_handles[last * device::pool_block_entries + at], handle_of(plain));
             const device::pool_tag tag = device::pool_tag::make(0, entries[e].is_memory() ? 1u << at : 0,
                                                                 entries[e].kind() == abi::entry_kind::after ? 1u << at : 0);
@@ -158,7 +159,8 @@ public:
             for (u32 i = 0; i < device::pool_block_entries; ++i, ++member) {
                 if (!(due >> i & 1)) continue;
                 const auto entry = s.pool_entry(block, i);
-                memory |= static_cast<u32>(device::entry_resolver<P>::is_memory(resolver.resolve(entry, resolver.named_by(entry), slot, type, block, i, member))) << i;
+                memory |= static_cast<u32>(device::entry_resolver<P>::is_memory(
+                              resolver.resolve(entry, resolver.named_by(entry), slot, type, block, i, member))) << i;
             }
             if (due != 0) P::set(s.pool_tags[block], device::pool_tag::make(slot, memory, 0).word);
         }

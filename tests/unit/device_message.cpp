@@ -12,14 +12,20 @@ TEST_CASE("a message header survives its chunk", "[device][message]")
 {
     std::mt19937_64 random(1);
     for (u32 i = 0; i < 2000; ++i) {
-        const abi::message_header h{static_cast<u32>(random()) & 0x7fffffff, static_cast<u32>(random() % abi::message_header::types_max),
-                                    static_cast<u32>(random() & 0xff), static_cast<u32>(random() & 0xffff),
-                                    static_cast<u32>(random() & abi::message_header::scalars_max), static_cast<u32>(random() & 0xff),
-                                    abi::crossing_word::make(static_cast<u32>(random() % abi::meetings_max), static_cast<u32>(random() % abi::parts_max))};
+        const abi::message_header h{static_cast<u32>(random()) & 0x7fffffff,
+                                    static_cast<u32>(random() % abi::message_header::types_max),
+                                    static_cast<u32>(random() & 0xff),
+                                    static_cast<u32>(random() & 0xffff),
+                                    static_cast<u32>(random() & abi::message_header::scalars_max),
+                                    static_cast<u32>(random() & 0xff),
+                                    abi::crossing_word::make(static_cast<u32>(random() % abi::meetings_max),
+                                                             static_cast<u32>(random() % abi::parts_max))};
         const auto d = abi::message_header::decode(h.encode());
-        REQUIRE((d.blocks == h.blocks && d.type == h.type && d.flags == h.flags && d.entries == h.entries && d.scalars == h.scalars));
+        REQUIRE((d.blocks == h.blocks && d.type == h.type && d.flags == h.flags && d.entries == h.entries
+                 && d.scalars == h.scalars));
         REQUIRE((d.entry_chunks_plus_one == h.entry_chunks_plus_one && d.plain() == (h.entry_chunks_plus_one != 0)));
-        REQUIRE((d.crossing.word == h.crossing.word && d.crossing.meeting() == h.crossing.meeting() && d.crossing.peer() == h.crossing.peer()));
+        REQUIRE((d.crossing.word == h.crossing.word && d.crossing.meeting() == h.crossing.meeting()
+                 && d.crossing.peer() == h.crossing.peer()));
         REQUIRE(h.encode().w[3] == 0);
     }
 }

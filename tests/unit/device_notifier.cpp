@@ -20,7 +20,10 @@ struct notifier_test {
         for (u32 slot = 0; slot < engine.m.n.window; ++slot) slots.push_back(slot);
     }
     /// A task of its own slot; `look`: the scheduler has settled it.
-    void retire(u32 ring, u64 position, u32 status = 0, u32 failure = 0) { retire_as(ring, position, status, failure, failure != 0); }
+    void retire(u32 ring, u64 position, u32 status = 0, u32 failure = 0)
+    {
+        retire_as(ring, position, status, failure, failure != 0);
+    }
     u32 retire_as(u32 ring, u64 position, u32 status, u32 failure, bool look)
     {
         if (slots.empty()) drain();
@@ -136,7 +139,8 @@ TEST_CASE("a failure leaves its record before its completion bit", "[device][not
     CHECK(t.low_water(0) == 3);
 }
 
-TEST_CASE("a failure whose place holds a record the host has not read waits, and its task is not complete before", "[device][notifier]")
+TEST_CASE("a failure whose place holds a record the host has not read waits, and its task is not complete before",
+          "[device][notifier]")
 {
     notifier_test t;
     for (u32 n = 1; n <= device::failures_kept; ++n) t.retire(0, n - 1, 1000 + n, n);
@@ -147,8 +151,10 @@ TEST_CASE("a failure whose place holds a record the host has not read waits, and
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
         const u64 mark = std::atomic_ref<u64>(t.engine.m.ring_pages[0].low_water.raw).load();
         CHECK(mark == device::failures_kept);
-        CHECK(P::load(device::edge::A7_failure, t.engine.m.page->failures[0], device::order::acquire, device::scope::system).w[3] == 1);
-        P::store(device::edge::R18_failures_read, t.engine.m.page->failures_read, 1u, device::order::release, device::scope::system);
+        CHECK(P::load(device::edge::A7_failure, t.engine.m.page->failures[0], device::order::acquire,
+                      device::scope::system).w[3] == 1);
+        P::store(device::edge::R18_failures_read, t.engine.m.page->failures_read, 1u, device::order::release,
+                 device::scope::system);
     });
     t.drain();
     host.join();
@@ -203,7 +209,8 @@ TEST_CASE("park is asked for when the residency is over, once, and the stop word
 TEST_CASE("one round completes bits of several words and rings, each word told once", "[device][notifier]")
 {
     notifier_test t(3);
-    const std::vector<std::pair<u32, u64>> round = {{0, 33}, {1, 5}, {0, 0}, {2, 64}, {0, 32}, {1, 0}, {0, 1}, {2, 31}, {0, 95}, {1, 6}};
+    const std::vector<std::pair<u32, u64>> round = {{0, 33}, {1, 5}, {0, 0}, {2, 64}, {0, 32},
+                                                    {1, 0}, {0, 1}, {2, 31}, {0, 95}, {1, 6}};
     for (const auto& [ring, position] : round) t.retire(ring, position);
     t.drain();
     for (u32 ring = 0; ring < 3; ++ring)

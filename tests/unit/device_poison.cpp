@@ -21,7 +21,10 @@ struct poison_test {
         poison.settle(engine.team, n);
     }
     bool cancels(u32 slot) { return poison.cancels(engine.team, slot); }
-    void fill(u32 slot, u64 id, const std::vector<access_entry>& entries, u32 flags = 0) { engine.fill_slot(slot, id, entries, flags); }
+    void fill(u32 slot, u64 id, const std::vector<access_entry>& entries, u32 flags = 0)
+    {
+        engine.fill_slot(slot, id, entries, flags);
+    }
     static access_entry r(u64 at, u64 bytes) { return access_entry::range(access_mode::read, at, bytes); }
     static access_entry w(u64 at, u64 bytes) { return access_entry::range(access_mode::write, at, bytes); }
 

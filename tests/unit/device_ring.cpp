@@ -26,7 +26,8 @@ constexpr auto never = [] { return false; };
 /// `AheadSlots`: as the kernel for one worker an SM has it, or for two.
 template <u32 AheadSlots>
 struct ring_test_of {
-    explicit ring_test_of(const engine_shape& shape) : engine(shape, {describe_task<plain_task>()}), ingest(engine.m, engine.s), decoded(engine.s.decoded_queue()),
+    explicit ring_test_of(const engine_shape& shape)
+        : engine(shape, {describe_task<plain_task>()}), ingest(engine.m, engine.s), decoded(engine.s.decoded_queue()),
           freed(engine.s.free_queue())
     {
         for (u32 r = 0; r < shape.rings; ++r)
@@ -39,7 +40,8 @@ struct ring_test_of {
         // Ranges only, as accesses beyond the members: a type with two members takes the first two.
         bool ok = w.put(abi::message_header{blocks, 0, 0, static_cast<u32>(after.size()) + ranges, 3}.encode(), never);
         for (const auto& [r, p] : after)
-            ok = ok && w.put({{abi::encode_first(abi::entry_kind::after, access_mode::none, r), static_cast<u32>(p), static_cast<u32>(p >> 32), 0}}, never);
+            ok = ok && w.put({{abi::encode_first(abi::entry_kind::after, access_mode::none, r), static_cast<u32>(p),
+                               static_cast<u32>(p >> 32), 0}}, never);
         for (u32 i = 0; i < ranges; ++i)
             ok = ok && w.put({{abi::encode_first(abi::entry_kind::range, access_mode::write, 0x7f), 64 * i, 8, 0}}, never);
         return ok && w.put({{1, 2, 3, 0}}, never) && w.finish(never);
@@ -111,7 +113,8 @@ TEST_CASE("a message comes out of the ring as the struct that went in, at every 
     for (const u32 slots : {4u, 8u, 16u}) {
         ring_test t({.window = 32, .ring_slots = slots});
         u32 x[4] = {}, y[16] = {};
-        asm volatile("" : : "r"(x), "r"(y) : "memory"); // g++ does not follow addresses through halves of 32 bits, and "knows" that none comes back
+        // g++ does not follow addresses through halves of 32 bits, and "knows" that none comes back
+        asm volatile("" : : "r"(x), "r"(y) : "memory");
         for (u32 i = 0; i < 200; ++i) {
             INFO("ring " << slots << " message " << i);
             const plain_task task{{x, 4}, 1000 + i, {y, 2, 3, 32}, u64{i} << 40 | 5};
@@ -121,8 +124,10 @@ TEST_CASE("a message comes out of the ring as the struct that went in, at every 
             const auto type = describe_task<plain_task>();
             REQUIRE(w.put(abi::message_header{i + 1, 0, 0, 2, type.scalars}.encode(), never));
             const u64 xa = reinterpret_cast<u64>(x), ya = reinterpret_cast<u64>(y);
-            REQUIRE(w.put({{abi::encode_first(abi::entry_kind::range, access_mode::read, static_cast<u32>(xa >> 32)), static_cast<u32>(xa), 16, 0}}, never));
-            REQUIRE(w.put({{abi::encode_first(abi::entry_kind::rect, access_mode::write, static_cast<u32>(ya >> 32)), static_cast<u32>(ya), 12, 0}}, never));
+            REQUIRE(w.put({{abi::encode_first(abi::entry_kind::range, access_mode::read, static_cast<u32>(xa >> 32)),
+                            static_cast<u32>(xa), 16, 0}}, never));
+            REQUIRE(w.put({{abi::encode_first(abi::entry_kind::rect, access_mode::write, static_cast<u32>(ya >> 32)),
+                            static_cast<u32>(ya), 12, 0}}, never));
             REQUIRE(w.put({{2, 32, 0, 0}}, never));
             for (u32 k = 0; k < type.scalars; k += 3) {
                 abi::chunk c{};
@@ -134,8 +139,10 @@ TEST_CASE("a message comes out of the ring as the struct that went in, at every 
             const auto got = t.take_decoded();
             REQUIRE(got.size() == 1);
             auto& record = t.engine.m.records[got[0]];
-            REQUIRE((P::get(record.blocks) == i + 1 && P::get(t.engine.s.task_id[got[0]]) == i && P::get(t.engine.s.heads[got[0]]).slot_and_type == got[0]));
-            REQUIRE((P::get(t.engine.s.heads[got[0]]).blocks == i + 1 && P::get(t.engine.s.heads[got[0]]).identity == device::identity_of(i)));
+            REQUIRE((P::get(record.blocks) == i + 1 && P::get(t.engine.s.task_id[got[0]]) == i
+                     && P::get(t.engine.s.heads[got[0]]).slot_and_type == got[0]));
+            REQUIRE((P::get(t.engine.s.heads[got[0]]).blocks == i + 1
+                     && P::get(t.engine.s.heads[got[0]]).identity == device::identity_of(i)));
             plain_task back;
             std::memcpy(static_cast<void*>(&back), record.words, sizeof back);
             REQUIRE((back.a == task.a && back.b == task.b && back.x.data() == x && back.x.size() == 4));
@@ -394,7 +401,8 @@ TEST_CASE("a message decoded at once and the same one decoded chunk by chunk lea
             REQUIRE(a.size() == sent.size());
             for (u32 i = 0; i < a.size(); ++i) {
                 const u32 slot = a[i];
-                INFO("message " << number - sent.size() + i << ", " << sent[i].entries.size() << " entries, flags " << sent[i].flags);
+                INFO("message " << number - sent.size() + i << ", " << sent[i].entries.size() << " entries, flags "
+                                << sent[i].flags);
                 const auto &x = at_once.engine, &y = by_chunk.engine;
                 REQUIRE(std::memcmp(x.m.records[slot].words, y.m.records[slot].words, sizeof x.m.records[slot].words) == 0);
                 REQUIRE(P::get(x.m.records[slot].blocks) == P::get(y.m.records[slot].blocks));
@@ -411,7 +419,8 @@ TEST_CASE("a message decoded at once and the same one decoded chunk by chunk lea
                     for (const auto& e : ex) REQUIRE_FALSE(e.is_memory());
                 } else {
                     std::size_t real = 0;
-                    for (const auto& item : sent[i].entries) real += item.words == 1 || abi::kind_of(item.w[0]) == abi::entry_kind::after || item.w[2] != 0;
+                    for (const auto& item : sent[i].entries)
+                        real += item.words == 1 || abi::kind_of(item.w[0]) == abi::entry_kind::after || item.w[2] != 0;
                     REQUIRE(static_cast<std::size_t>(std::count_if(ex.begin(), ex.end(), is_none)) == ex.size() - real);
                 }
                 REQUIRE(ex.size() == ey.size());
@@ -455,7 +464,8 @@ TEST_CASE("what short messages name is left for admission to resolve, but for ta
         m.flags = below(6) == 0 ? u32{abi::flag_no_access} : below(6) == 0 ? u32{abi::flag_whole_memory} : 0u;
         m.scalars = {number};
         const u32 known = 1 + number * (shape.handles - 1) / 100; // new ones come all the time
-        for (u32 i = 0; i < 1 + number % 5; ++i) m.entries.push_back({{abi::encode_handle(below(known), static_cast<access_mode>(1 + below(3))), 0, 0}, 1});
+        for (u32 i = 0; i < 1 + number % 5; ++i)
+            m.entries.push_back({{abi::encode_handle(below(known), static_cast<access_mode>(1 + below(3))), 0, 0}, 1});
         REQUIRE(put_all(t.writers[0], m.chunks(true)));
         while (t.ingest.step(t.engine.team)) {}
         REQUIRE(t.decoded.available(t.engine.team, number + 1) == number + 1);
@@ -486,7 +496,8 @@ TEST_CASE("entries of every kind, in messages longer than a look and than the ri
         const engine_shape shape{.window = 32, .ring_slots = ring_slots, .pool_blocks = 1024};
         ring_test t(shape);
         for (u32 h = 0; h < shape.handles; ++h)
-            t.engine.handles[h] = h % 3 ? abi::handle_entry{0x1000 + 0x100 * h, 64 + h, 0, 0, 0} : abi::handle_entry{0x1000 + 0x100 * h, 16 + h, 3, 128, 0};
+            t.engine.handles[h] = h % 3 ? abi::handle_entry{0x1000 + 0x100 * h, 64 + h, 0, 0, 0}
+                                        : abi::handle_entry{0x1000 + 0x100 * h, 16 + h, 3, 128, 0};
         std::array<u32, 6> seen{};
         for (u32 number = 0; number < 60; ++number) {
             const u32 flags = below(5) == 0 ? u32{abi::flag_no_access} : 0u;
@@ -500,23 +511,28 @@ TEST_CASE("entries of every kind, in messages longer than a look and than the ri
             for (u32 i = 0; i < count; ++i) {
                 const auto mode = static_cast<access_mode>(1 + below(3));
                 const u64 address = random() & ((u64{1} << abi::address_bits) - 1);
-                const u32 bytes = 1 + below(below(2) ? 0xfffffff : 0xfffff); // too wide for a rectangle as the window keeps it, or not
+                // too wide for a rectangle as the window keeps it, or not
+                const u32 bytes = 1 + below(below(2) ? 0xfffffff : 0xfffff);
                 const u32 kind = below(steady) ? favourite : below(6);
                 ++seen[kind];
                 if (i >= afters && kind < 2) {
                     const u32 index = below(shape.handles);
                     const auto& h = t.engine.handles[index];
-                    wanted.push_back(h.rows ? access_entry::rect(mode, h.address, h.bytes, h.rows, h.pitch) : access_entry::range(mode, h.address, h.bytes));
+                    wanted.push_back(h.rows ? access_entry::rect(mode, h.address, h.bytes, h.rows, h.pitch)
+                                            : access_entry::range(mode, h.address, h.bytes));
                     if (run % 3 == 0) chunks.push_back({});
                     chunks.back().w[run++ % 3] = abi::encode_handle(index, mode);
                     continue;
                 }
                 run = 0;
-                const auto first = [&](abi::entry_kind k) { return abi::encode_range(abi::encode_first(k, mode, 0), address, bytes); };
+                const auto first = [&](abi::entry_kind k) {
+                    return abi::encode_range(abi::encode_first(k, mode, 0), address, bytes);
+                };
                 if (i < afters) {
                     const u64 position = number - 1 - below(number);
                     wanted.push_back(access_entry::after(0, position));
-                    chunks.push_back({{abi::encode_first(abi::entry_kind::after, access_mode::none, 0), static_cast<u32>(position), 0, 0}});
+                    chunks.push_back({{abi::encode_first(abi::entry_kind::after, access_mode::none, 0),
+                                       static_cast<u32>(position), 0, 0}});
                 } else if (kind == 2) {
                     const u32 rows = 2 + below(1000), pitch = bytes + below(1000);
                     wanted.push_back(access_entry::rect(mode, address, bytes, rows, pitch));
@@ -643,9 +659,11 @@ template <u32 AheadSlots>
 void pass_patterns()
 {
     // Ranges of each message, over and over: runs of one-slot messages of different length, others at their begin, middle and end.
-    const std::vector<std::vector<u32>> patterns = {{2}, {5}, {2, 5}, {1, 0, 2, 5, 1}, {5, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, {28, 1, 9, 0, 0, 2}};
+    const std::vector<std::vector<u32>> patterns = {{2}, {5}, {2, 5}, {1, 0, 2, 5, 1}, {5, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2},
+                                                    {28, 1, 9, 0, 0, 2}};
     for (const auto& pattern : patterns)
-        for (const auto& [ring_slots, window] : {std::pair{8u, 96u}, {64u, 96u}, {128u, 5u}, {128u, 11u}}) { // small: what was fetched is kept
+        for (const auto& [ring_slots, window] :
+             {std::pair{8u, 96u}, {64u, 96u}, {128u, 5u}, {128u, 11u}}) { // small: what was fetched is kept
             INFO("pattern of " << pattern.size() << " from " << pattern[0] << ", ring " << ring_slots << ", window " << window);
             ring_test_of<AheadSlots> t({.window = 96, .window_used = window, .ring_slots = ring_slots, .pool_blocks = 1024});
             const u32 count = 20 * ring_slots;

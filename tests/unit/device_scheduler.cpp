@@ -68,14 +68,16 @@ TEST_CASE("a worker is told to leave and comes back across the wrap of its mail 
     }
 }
 
-TEST_CASE("the queues between linker and scheduler keep their order and their entries when their counters pass 2^32", "[device][scheduler]")
+TEST_CASE("the queues between linker and scheduler keep their order and their entries when their counters pass 2^32",
+          "[device][scheduler]")
 {
     for (const u32 window : {32u, 64u, 96u, 160u, 1024u}) {
         INFO("window " << window);
         scheduler_test t({.window = window, .workers = 1});
         t.take_retired();
         const u32 from = 0xffffffffu - window / 2;
-        for (auto* word : {t.engine.s.ready_head, t.engine.s.ready_tail, t.engine.s.report_head, t.engine.s.report_tail, t.engine.s.linked})
+        for (auto* word :
+             {t.engine.s.ready_head, t.engine.s.ready_tail, t.engine.s.report_head, t.engine.s.report_tail, t.engine.s.linked})
             word->raw = from;
         t.start();
         let_waits_end(t.engine);
@@ -163,7 +165,8 @@ TEST_CASE("a task of few blocks is mailed block by block, each once, and retires
     }
 }
 
-TEST_CASE("of many ready tasks a worker is mailed two, of brief ones six, but none as a third behind one that may last", "[device][scheduler]")
+TEST_CASE("of many ready tasks a worker is mailed two, of brief ones six, but none as a third behind one that may last",
+          "[device][scheduler]")
 {
     constexpr u32 brief = 0, lasting = 1;
     struct row {
@@ -173,7 +176,8 @@ TEST_CASE("of many ready tasks a worker is mailed two, of brief ones six, but no
     std::vector<u32> two_lasting(20, brief), brief_then_lasting(20, lasting);
     two_lasting[0] = two_lasting[1] = lasting;
     std::fill_n(brief_then_lasting.begin(), 4, brief);
-    for (const row& r : {row{std::vector<u32>(20, brief), 6}, row{std::vector<u32>(20, lasting), 2}, row{two_lasting, 2}, row{brief_then_lasting, 2}}) {
+    for (const row& r : {row{std::vector<u32>(20, brief), 6}, row{std::vector<u32>(20, lasting), 2}, row{two_lasting, 2},
+                         row{brief_then_lasting, 2}}) {
         scheduler_test t({.window = 32, .workers = 2});
         t.start();
         for (u32 slot = 0; slot < r.types.size(); ++slot) {
@@ -220,7 +224,8 @@ TEST_CASE("tickets: every block is drawn once, a park stops the drawing and the 
         constexpr u32 chunk = 3;
         for (u32 i = 0;; ++i) {
             if (i == times)
-                P::store(edge::P1_stop, *t.engine.m.stop, static_cast<u32>(device::stop_level::park), order::relaxed, scope::device);
+                P::store(edge::P1_stop, *t.engine.m.stop, static_cast<u32>(device::stop_level::park), order::relaxed,
+                         scope::device);
             const u32 first = port.draw(record, blocks, chunk);
             if (first >= blocks) break;
             for (u32 b = first; b < std::min(first + chunk, blocks); ++b) drawn.insert(b);
@@ -330,7 +335,8 @@ TEST_CASE("a worker that a park stopped does not say that the tickets are used u
     CHECK(t.take_retired() == 0);
 }
 
-TEST_CASE("a drawer of tickets takes more the shorter they are and the more are left, and what it drew ahead whatever comes", "[device][scheduler]")
+TEST_CASE("a drawer of tickets takes more the shorter they are and the more are left, and what it drew ahead whatever comes",
+          "[device][scheduler]")
 {
     constexpr u32 blocks = 3000;
     scheduler_test t({.window = 32, .workers = 2});
@@ -340,7 +346,8 @@ TEST_CASE("a drawer of tickets takes more the shorter they are and the more are 
     test_port ports[] = {{t.engine.m, 0, 0}, {t.engine.m, 1, 1}};
     const device::mail letters[] = {ports[0].wait(), ports[1].wait()};
     using device::ticket_run;
-    device::ticket_drawer<P> drawers[] = {{ports[0], ports[0].record(letters[0]), blocks, 1}, {ports[1], ports[1].record(letters[1]), blocks, 1}};
+    device::ticket_drawer<P> drawers[] = {{ports[0], ports[0].record(letters[0]), blocks, 1},
+                                          {ports[1], ports[1].record(letters[1]), blocks, 1}};
     std::multiset<u32> ran;
     const auto run = [&](const ticket_run& r) {
         for (u32 b = r.first; b < r.first + r.count; ++b) ran.insert(b);
@@ -393,7 +400,9 @@ TEST_CASE("a drawer of tickets takes more the shorter they are and the more are 
     for (u32 b = 0; b < blocks; ++b) REQUIRE(ran.count(b) == 1);
 }
 
-TEST_CASE("completion words hold the low bits of the count, which of the last mails were skipped, and what they say of the last one", "[device][scheduler]")
+TEST_CASE("completion words hold the low bits of the count, which of the last mails were skipped, "
+          "and what they say of the last one",
+          "[device][scheduler]")
 {
     using device::done_word;
     for (const u32 count : {0u, 1u, 0xffeu, 0xfffu, 0x1000u, 0x7fffffffu, 0xffffffffu})
@@ -409,7 +418,8 @@ TEST_CASE("completion words hold the low bits of the count, which of the last ma
             for (u32 i = 0; i < 40; ++i) {
                 ++number;
                 word.raw = done_word::make(number, word.skipped_before(1) | (i % 3 == 0 ? 1u : 0u), bits);
-                for (u32 behind = 0; behind < done_word::history && behind <= i; ++behind) REQUIRE(word.skipped(number - behind) == ((i - behind) % 3 == 0));
+                for (u32 behind = 0; behind < done_word::history && behind <= i; ++behind)
+                    REQUIRE(word.skipped(number - behind) == ((i - behind) % 3 == 0));
                 REQUIRE((word.raw & 7) == bits);
             }
         }
@@ -459,7 +469,8 @@ const std::vector<edge> fence_then_mail = {edge::R4A5_step_fence, edge::R4A5_ste
 
 } // namespace
 
-TEST_CASE("a task linked since the last fence is mailed behind a fence, wherever the count of linked tasks stands", "[device][scheduler]")
+TEST_CASE("a task linked since the last fence is mailed behind a fence, wherever the count of linked tasks stands",
+          "[device][scheduler]")
 {
     for (const u32 linked : {0u, 1u, 0x7ffdu, 0x7fffu, 0x8000u, 0xc000u, 0xfffeu, 0xffffu, 0x18000u, 0xfffffff0u, 0xffffffffu})
         for (const bool idle_first : {false, true}) {
@@ -478,7 +489,8 @@ TEST_CASE("a task linked since the last fence is mailed behind a fence, wherever
         }
 }
 
-TEST_CASE("a hop costs one fence: what waited is mailed behind the fence of the step that saw the completion", "[device][scheduler]")
+TEST_CASE("a hop costs one fence: what waited is mailed behind the fence of the step that saw the completion",
+          "[device][scheduler]")
 {
     for (const u32 linked : {0u, 0x7fffu, 0xffffu, 0xfffffffeu}) {
         INFO("linked before the launch " << linked);
@@ -501,7 +513,8 @@ TEST_CASE("a hop costs one fence: what waited is mailed behind the fence of the 
     }
 }
 
-TEST_CASE("a ready entry tells whether it was linked after a count of tasks, up to half the span of its number", "[device][scheduler]")
+TEST_CASE("a ready entry tells whether it was linked after a count of tasks, up to half the span of its number",
+          "[device][scheduler]")
 {
     for (const u32 count : {0u, 1u, 0x7fffu, 0x8000u, 0xffffu, 0x10000u, 0xffffffffu}) {
         for (const u32 after : {1u, 2u, 32u, device::window_slots_max, 0x7fffu}) {
@@ -514,7 +527,8 @@ TEST_CASE("a ready entry tells whether it was linked after a count of tasks, up 
     }
 }
 
-TEST_CASE("a task that waits while more than 2^15 others are linked is woken and mailed once, at worst behind a fence too many", "[device][scheduler]")
+TEST_CASE("a task that waits while more than 2^15 others are linked is woken and mailed once, at worst behind a fence too many",
+          "[device][scheduler]")
 {
     scheduler_test t({.window = 32, .workers = 2});
     t.start();
@@ -635,7 +649,8 @@ TEST_CASE("a slot that comes again while the linker looks is linked behind its o
     device::queue_producer<P, device::report, edge::R13_report, edge::A13_taken> reports(t.engine.s.report_queue());
     test = &t;
     completions = &reports;
-    // At the linker's look at the admitted queue, which comes before the one at the report queue, slot 0 has gone all the way round.
+    // At the linker's look at the admitted queue, which comes before the one at the report queue, slot 0 has gone
+    // all the way round.
     device::host_delay_hook = [](edge e) {
         if (e != edge::A10_admitted) return;
         device::host_delay_hook = nullptr;

@@ -106,7 +106,8 @@ access_entry byte(u64 address, access_mode mode) { return access_entry::range(mo
 
 } // namespace
 
-TEST_CASE("a chain is staged ahead: each task is mailed while the first one runs, and starts when its predecessor is done", "[device][staging]")
+TEST_CASE("a chain is staged ahead: each task is mailed while the first one runs, and starts when its predecessor is done",
+          "[device][staging]")
 {
     staging_test t(8);
     t.put(0);
@@ -116,7 +117,8 @@ TEST_CASE("a chain is staged ahead: each task is mailed while the first one runs
     for (u32 slot = 0; slot < 5; ++slot) letters.push_back(t.take(slot, slot, slot == 0 ? 0 : 1));
     CHECK_FALSE(t.has_mail(5));
     for (u32 slot = 1; slot < 5; ++slot) {
-        for (u32 behind = slot; behind < 5; ++behind) CHECK(t.ports[behind].await(t.engine.team, letters[behind]) == verdict::leave); // it waits
+        for (u32 behind = slot; behind < 5; ++behind)
+            CHECK(t.ports[behind].await(t.engine.team, letters[behind]) == verdict::leave); // it waits
         t.answer(slot - 1, letters[slot - 1]);
         REQUIRE(t.ports[slot].await(t.engine.team, letters[slot]) == verdict::run); // no word of the scheduler's
     }
@@ -172,7 +174,8 @@ TEST_CASE("a list of predecessors that was too short for them tells nothing of w
     CHECK((t.engine.s.pending[22] & 0xffff) == 2);
 }
 
-TEST_CASE("what was linked 2^15 tasks ago tells nothing of whom its task waits for, and is mailed when its turn comes", "[device][staging]")
+TEST_CASE("what was linked 2^15 tasks ago tells nothing of whom its task waits for, and is mailed when its turn comes",
+          "[device][staging]")
 {
     staging_test t(3);
     t.put(1);
@@ -234,7 +237,8 @@ TEST_CASE("nothing is staged when staging is off", "[device][staging]")
     CHECK(t.engine.s.ready_tail->raw == 1);
 }
 
-TEST_CASE("a task that waits for more than waits_max others is not staged until it waits for fewer, nor are those linked after it", "[device][staging]")
+TEST_CASE("a task that waits for more than waits_max others is not staged until it waits for fewer, nor are those linked after it",
+          "[device][staging]")
 {
     constexpr u32 most = device::waits_max, last = most + 1;
     staging_test t(16);
@@ -308,7 +312,8 @@ TEST_CASE("a task of tickets is neither staged nor waited for", "[device][stagin
     t.check_empty();
 }
 
-TEST_CASE("how much is staged: mailboxes of a serial program may be full, beside other work some workers stay free", "[device][staging]")
+TEST_CASE("how much is staged: mailboxes of a serial program may be full, beside other work some workers stay free",
+          "[device][staging]")
 {
     {
         staging_test t(4); // mailboxes full, while no more than two tasks are handed over; else 4 - 4 / 4 blocks
@@ -409,7 +414,8 @@ TEST_CASE("finished counts and targets pass 2^31 and 2^32 together", "[device][s
         }
 }
 
-TEST_CASE("a task reported complete before its predecessor: its slot may come again, and nothing is linked meanwhile", "[device][staging]")
+TEST_CASE("a task reported complete before its predecessor: its slot may come again, and nothing is linked meanwhile",
+          "[device][staging]")
 {
     staging_test t(3);
     t.put(0);
@@ -462,7 +468,8 @@ TEST_CASE("a chain reported complete from its end is completed from its beginnin
         t.engine.m.done[w].raw = answered[w];
         t.settle();
         CHECK(t.take_retired() == 1);
-        for (u32 slot = 1; slot < 3; ++slot) CHECK(t.is(t.engine.s.early, slot) == (slot == w)); // what it waits for is known when the one before it is
+        for (u32 slot = 1; slot < 3; ++slot)
+            CHECK(t.is(t.engine.s.early, slot) == (slot == w)); // what it waits for is known when the one before it is
         CHECK(t.linker->empty() == false);
     }
     t.run(2, 3); // it was mailed as soon as the one before it was known to be complete
@@ -470,7 +477,8 @@ TEST_CASE("a chain reported complete from its end is completed from its beginnin
     t.check_empty();
 }
 
-TEST_CASE("a skipped task goes back, is mailed again when its predecessor is complete, and runs, or is cancelled", "[device][staging]")
+TEST_CASE("a skipped task goes back, is mailed again when its predecessor is complete, and runs, or is cancelled",
+          "[device][staging]")
 {
     for (const bool reads : {false, true})
         for (const bool seen_first : {false, true}) { // does the scheduler see the skipping before the failure?
@@ -514,7 +522,8 @@ TEST_CASE("a skipped task goes back, is mailed again when its predecessor is com
         }
 }
 
-TEST_CASE("a task that succeeded before the one that failed heals nothing, though it is seen to be complete with it or after it", "[device][staging]")
+TEST_CASE("a task that succeeded before the one that failed heals nothing, though it is seen to be complete with it or after it",
+          "[device][staging]")
 {
     for (const bool together : {true, false}) {
         INFO("together " << together);
@@ -609,7 +618,8 @@ TEST_CASE("while there is poison nothing is mailed staged; what the linker stage
     t.check_empty();
 }
 
-TEST_CASE("a staged task of which a block was mailed is mailed to its end though there is poison; skipped, it begins anew", "[device][staging]")
+TEST_CASE("a staged task of which a block was mailed is mailed to its end though there is poison; skipped, it begins anew",
+          "[device][staging]")
 {
     staging_test t(2);
     t.type = 1;
@@ -647,7 +657,8 @@ TEST_CASE("a staged task of which a block was mailed is mailed to its end though
     t.check_empty();
 }
 
-TEST_CASE("so is one of brief blocks, six mails ahead; all that were staged are skipped, and run one after another", "[device][staging]")
+TEST_CASE("so is one of brief blocks, six mails ahead; all that were staged are skipped, and run one after another",
+          "[device][staging]")
 {
     constexpr u32 last = 5;
     staging_test t(2);
@@ -683,7 +694,8 @@ TEST_CASE("so is one of brief blocks, six mails ahead; all that were staged are 
     t.check_empty();
 }
 
-TEST_CASE("nobody is staged behind a task in a slot with failures, until nothing is in flight and it was set back", "[device][staging]")
+TEST_CASE("nobody is staged behind a task in a slot with failures, until nothing is in flight and it was set back",
+          "[device][staging]")
 {
     for (const bool late : {false, true}) { // is the failing worker's addition late?
         INFO(late);
@@ -823,16 +835,19 @@ TEST_CASE("a worker with two skipped mails says so of both; with one, of which",
 TEST_CASE("mails, waits and reports keep their fields apart", "[device][staging]")
 {
     const mail letter{7 | 3u << 16, 0x03ffffffu | device::waits_max << 28, 1u << 30 | mail::tickets_bit, 5};
-    CHECK((letter.block() == 0x03ffffff && !letter.brief() && letter.waits() == device::waits_max && letter.task() == 1u << 30 && letter.tickets()));
+    CHECK((letter.block() == 0x03ffffff && !letter.brief() && letter.waits() == device::waits_max && letter.task() == 1u << 30
+           && letter.tickets()));
     CHECK((letter.slot() == 7 && letter.type() == 3 && !letter.follows() && !letter.joins()));
     const mail behind{(device::window_slots_max - 1) | mail::follows_bit | 0xffffu << 16, mail::joins_bit, 5, 5};
-    CHECK((behind.slot() == device::window_slots_max - 1 && behind.type() == 0xffff && behind.follows() && behind.joins() && behind.staged()));
+    CHECK((behind.slot() == device::window_slots_max - 1 && behind.type() == 0xffff && behind.follows() && behind.joins()
+           && behind.staged()));
     CHECK((behind.block() == 0 && behind.waits() == 0 && !behind.brief()));
     const mail brief{7, mail::brief_bit, 5, 5};
     CHECK((brief.brief() && brief.block() == 0 && !brief.joins() && brief.waits() == 0));
     const auto entry = device::ready_entry::make(device::window_slots_max - 1, 0xffff, device::waits_max);
     CHECK((entry.slot() == device::window_slots_max - 1 && entry.waits() == device::waits_max && entry.number() == 0xffff));
-    for (const report_kind kind : {report_kind::completed, report_kind::failed, report_kind::cancelled, report_kind::skipped, report_kind::declined}) {
+    for (const report_kind kind :
+         {report_kind::completed, report_kind::failed, report_kind::cancelled, report_kind::skipped, report_kind::declined}) {
         const auto r = device::report::make(kind, device::window_slots_max - 1);
         CHECK((r.slot() == device::window_slots_max - 1 && r.kind() == kind));
     }
@@ -874,7 +889,8 @@ TEST_CASE("a park does not wait for staged mails: their workers leave, and take 
         t.scheduler->dismiss_workers(t.engine.team);
         const auto mailed = [&](u32 w, u32 number) { return t.engine.s.mailed[w * P::mailbox_depth + number % P::mailbox_depth]; };
         CHECK((t.engine.s.sent[0] == sent + 2 && t.engine.s.seen[0] == sent + 1 && mailed(0, sent + 2) == 2));
-        CHECK((t.engine.s.sent[1] == sent + 2 && t.engine.s.seen[1] == sent && mailed(1, sent + 1) == 1 && mailed(1, sent + 2) == 3));
+        CHECK((t.engine.s.sent[1] == sent + 2 && t.engine.s.seen[1] == sent && mailed(1, sent + 1) == 1
+               && mailed(1, sent + 2) == 3));
         for (u32 w = 0; w < 2; ++w) CHECK(t.engine.m.done[w].raw == done_word::make(t.engine.s.seen[w], 0, 0));
         for (u32 w = 0; w < 2; ++w) t.ports[w].save();
         // The next launch. The linker may have had nothing to do in between.
@@ -965,7 +981,8 @@ TEST_CASE("a chain goes to one worker as far as its mailbox has room, and on to 
     t.check_empty();
 }
 
-TEST_CASE("of several that wait for a task one comes behind it, and none that waits for another worker's, too", "[device][staging][chaining]")
+TEST_CASE("of several that wait for a task one comes behind it, and none that waits for another worker's, too",
+          "[device][staging][chaining]")
 {
     staging_test t(8, 32, true);
     t.type = 1; // no promise to be brief
@@ -989,7 +1006,8 @@ TEST_CASE("of several that wait for a task one comes behind it, and none that wa
     t.check_empty();
 }
 
-TEST_CASE("a task is mailed to an idle worker though one that is ready after it would come behind that one's last mail", "[device][staging][chaining]")
+TEST_CASE("a task is mailed to an idle worker though one that is ready after it would come behind that one's last mail",
+          "[device][staging][chaining]")
 {
     staging_test t(1, 32, true);
     t.put(0);
@@ -1011,7 +1029,8 @@ TEST_CASE("a task is mailed to an idle worker though one that is ready after it 
     t.check_empty();
 }
 
-TEST_CASE("two brief tasks that wait for one come behind it, one behind the other, and whoever waits for both behind them", "[device][staging][chaining]")
+TEST_CASE("two brief tasks that wait for one come behind it, one behind the other, and whoever waits for both behind them",
+          "[device][staging][chaining]")
 {
     const bool one_by_one = GENERATE(false, true); // or of one parcel
     const u32 rounds = 4;
@@ -1043,7 +1062,9 @@ TEST_CASE("two brief tasks that wait for one come behind it, one behind the othe
     t.check_empty();
 }
 
-TEST_CASE("no third one, none whose types do not promise it, and none behind the first of the two comes behind a task that two come behind", "[device][staging][chaining]")
+TEST_CASE("no third one, none whose types do not promise it, and none behind the first of the two comes behind "
+          "a task that two come behind",
+          "[device][staging][chaining]")
 {
     const bool one_by_one = GENERATE(false, true);
     INFO("one by one: " << one_by_one);
@@ -1106,7 +1127,8 @@ TEST_CASE("no third one, none whose types do not promise it, and none behind the
     t.check_empty();
 }
 
-TEST_CASE("the second of two behind a task is skipped with the first, which it does not wait for, and comes again", "[device][staging][chaining][failure]")
+TEST_CASE("the second of two behind a task is skipped with the first, which it does not wait for, and comes again",
+          "[device][staging][chaining][failure]")
 {
     staging_test t(4, 32, true);
     t.put(0, 1, {byte(0x1000, access_mode::write)});
@@ -1200,11 +1222,13 @@ TEST_CASE("a slot that came again is not taken for the task that was waited for"
     t.check_empty();
 }
 
-TEST_CASE("behind a failure a whole chain is skipped, comes again and is settled; the worker goes on", "[device][staging][chaining][failure]")
+TEST_CASE("behind a failure a whole chain is skipped, comes again and is settled; the worker goes on",
+          "[device][staging][chaining][failure]")
 {
     staging_test t(8, 32, true);
     t.put(0, 1, {byte(0x1000, access_mode::write)});
-    for (u32 slot = 1; slot < 5; ++slot) t.put_behind(slot, {slot - 1}, 1, {byte(0x2000 + slot, access_mode::write)}); // reads nothing of it
+    for (u32 slot = 1; slot < 5; ++slot)
+        t.put_behind(slot, {slot - 1}, 1, {byte(0x2000 + slot, access_mode::write)}); // reads nothing of it
     t.settle();
     t.answer(0, t.take(0, 0, 0), 7);
     for (u32 slot = 1; slot < 5; ++slot) t.skip(0, t.take(0, slot, 0));
@@ -1248,7 +1272,8 @@ TEST_CASE("an answer may come with the next one, when nobody else was known to w
     t.check_empty();
 }
 
-TEST_CASE("an answer that two wait for may come with theirs where both come behind it, and of three not", "[device][staging][chaining]")
+TEST_CASE("an answer that two wait for may come with theirs where both come behind it, and of three not",
+          "[device][staging][chaining]")
 {
     const u32 waiting = GENERATE(2u, 3u);
     INFO(waiting << " wait");
@@ -1275,7 +1300,8 @@ TEST_CASE("an answer that two wait for may come with theirs where both come behi
     t.check_empty();
 }
 
-TEST_CASE("whoever copies what mails name is told of each mail once, when it is in the inbox and not yet planned", "[device][staging][chaining]")
+TEST_CASE("whoever copies what mails name is told of each mail once, when it is in the inbox and not yet planned",
+          "[device][staging][chaining]")
 {
     const u32 before = GENERATE(0u, P::mailbox_depth - 2, 0xfffffffdu);
     staging_test t(8, 32, true);

@@ -86,8 +86,8 @@ TEST_CASE("members, scalars and padding of a mixed struct lie where the compiler
         if (i > 0) CHECK(t.scalar_offset[i] > t.scalar_offset[i - 1]);
         seen[t.scalar_offset[i]] = true;
     }
-    for (const std::size_t offset : {offsetof(mixed, first), offsetof(mixed, wide), offsetof(mixed, wide) + 4, offsetof(mixed, small),
-                                     offsetof(mixed, tiny), offsetof(mixed, last)})
+    for (const std::size_t offset : {offsetof(mixed, first), offsetof(mixed, wide), offsetof(mixed, wide) + 4,
+                                     offsetof(mixed, small), offsetof(mixed, tiny), offsetof(mixed, last)})
         CHECK(seen[offset / 4]);
     for (u32 m = 0; m < t.members; ++m) CHECK_FALSE(seen[t.member_offset[m]]);
 }

@@ -69,7 +69,8 @@ TEST_CASE("preloaded tasks are all in the ring before the kernel comes, however 
     CHECK(*test.y == test.wanted);
 }
 
-TEST_CASE("as many tasks can be preloaded as a thread may be ahead of its oldest unfinished one; more are refused beforehand", "[engines][arrivals]")
+TEST_CASE("as many tasks can be preloaded as a thread may be ahead of its oldest unfinished one; more are refused beforehand",
+          "[engines][arrivals]")
 {
     constexpr u32 most = device::completion_span;
     constexpr int patience = 120; // 3 s; but a hop of the chain is a turn of threads, and a busy machine gives turns seldom

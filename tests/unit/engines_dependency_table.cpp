@@ -149,7 +149,9 @@ TEST_CASE("partial overwrites leave no more regions than pieces of memory", "[en
 TEST_CASE("a whole-memory task waits for the loose ends only, later tasks for it", "[engines][table]")
 {
     host_dependency_table table;
-    const auto entry = [](access_mode mode, u64 address) { return std::vector<access_entry>{access_entry::range(mode, address, 8)}; };
+    const auto entry = [](access_mode mode, u64 address) {
+        return std::vector<access_entry>{access_entry::range(mode, address, 8)};
+    };
     const auto admit = [&](u32 t, const std::vector<access_entry>& e, bool whole) {
         std::vector<u32> predecessors;
         table.admit(t, e, whole, predecessors);

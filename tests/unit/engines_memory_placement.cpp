@@ -49,18 +49,21 @@ TEST_CASE("with one part nothing is placed", "[engines][parts]")
     CHECK(place_registrations(empty_program(), 4).empty());
 }
 
-TEST_CASE("registrations without a locality go in consecutive runs of equal number, and neighbours are one piece", "[engines][parts]")
+TEST_CASE("registrations without a locality go in consecutive runs of equal number, and neighbours are one piece",
+          "[engines][parts]")
 {
     for (const u32 parts : {2u, 3u, 5u, 8u})
         for (const u32 n : {parts, 7 * parts, 49 * parts, 1000 * parts}) {
             INFO(n << " registrations, " << parts << " parts");
             const auto placed = place_registrations(row_of(n), parts);
             REQUIRE(placed.size() == parts - 1);
-            for (u32 part = 1; part < parts; ++part) CHECK(placed[part - 1] == placed_memory{base + 64ull * part * (n / parts), 64ull * (n / parts), part});
+            for (u32 part = 1; part < parts; ++part)
+                CHECK(placed[part - 1] == placed_memory{base + 64ull * part * (n / parts), 64ull * (n / parts), part});
         }
 }
 
-TEST_CASE("runs differ by one where the number does not divide, and with fewer registrations than parts some are empty", "[engines][parts]")
+TEST_CASE("runs differ by one where the number does not divide, and with fewer registrations than parts some are empty",
+          "[engines][parts]")
 {
     for (const u32 parts : {2u, 3u, 5u, 8u})
         for (u32 n = 1; n < 60; ++n) {
@@ -102,7 +105,8 @@ TEST_CASE("tiles that lie between each other go together, gaps and all, by the m
     // A matrix of 8 rows of 256 bytes: two rows of four tiles each, 4 rows of 64 bytes.
     const double localities[2][4] = {{0.1, 0.9, 0.1, 0.1}, {0.6, 0.6, 0.9, 0.3}}; // mean 0.3 and 0.6
     for (u32 row = 0; row < 2; ++row)
-        for (u32 column = 0; column < 4; ++column) p.register_tile(at(row * 1024 + column * 64), 64, 4, 256, localities[row][column]);
+        for (u32 column = 0; column < 4; ++column)
+            p.register_tile(at(row * 1024 + column * 64), 64, 4, 256, localities[row][column]);
     CHECK(place_registrations(p, 2) == std::vector<placed_memory>{{base + 1024, 1024, 1}});
     CHECK(place_registrations(p, 5) == std::vector<placed_memory>{{base, 1024, 1}, {base + 1024, 1024, 3}});
 
@@ -139,7 +143,8 @@ TEST_CASE("the parts that a range touches: each piece's, and part 0 for what lie
     }
 }
 
-TEST_CASE("tasks cross that touch several parts, by member or by declared access, or all memory; those without order do not", "[engines][parts]")
+TEST_CASE("tasks cross that touch several parts, by member or by declared access, or all memory; those without order do not",
+          "[engines][parts]")
 {
     program p = row_of(4);
     const auto placed = place_registrations(p, 2); // registrations 0 and 1, 2 and 3
@@ -152,7 +157,8 @@ TEST_CASE("tasks cross that touch several parts, by member or by declared access
     CHECK(add(0, 1) == 0);
     CHECK(add(3, 2) == 0);
     CHECK(add(1, 2) == 1);
-    const declared_access there = reads(at(3 * 64), 8), unregistered = reads(at(5000), 8), over_the_border = writes(at(2 * 64 - 1), 2);
+    const declared_access there = reads(at(3 * 64), 8), unregistered = reads(at(5000), 8),
+                          over_the_border = writes(at(2 * 64 - 1), 2);
     CHECK(add(0, 1, std::span(&there, 1)) == 1);
     CHECK(add(2, 3, std::span(&there, 1)) == 0);
     CHECK(add(2, 3, std::span(&unregistered, 1)) == 1); // part 0's

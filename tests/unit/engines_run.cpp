@@ -84,12 +84,14 @@ TEST_CASE("unknown engines and devices are refused with what would do", "[engine
 {
     const auto device = open_device("host");
     CHECK_THROWS_AS(make_engine("warp", {}, *device, image()), config_error);
-    CHECK(message_of([&] { make_engine("warp", {}, *device, image()); }) == "unknown engine 'warp' on host: use one of serial, slipstream, slipstream-hostdep");
+    CHECK(message_of([&] { make_engine("warp", {}, *device, image()); })
+          == "unknown engine 'warp' on host: use one of serial, slipstream, slipstream-hostdep");
     CHECK_THROWS_AS(make_engine("streams", {}, *device, image()), config_error); // the host has no streams
     CHECK_THROWS_AS(open_device("gpu"), config_error);
     CHECK_THROWS_AS(open_device("cuda:"), config_error);
     CHECK_THROWS_AS(open_device("cuda:x"), config_error);
-    CHECK(engine_names(true) == std::vector<std::string>{"serial", "streams", "acs-sw", "graph-rebuild", "graph-update", "graph-replay", "slipstream", "slipstream-hostdep"});
+    CHECK(engine_names(true) == std::vector<std::string>{"serial", "streams", "acs-sw", "graph-rebuild", "graph-update",
+                                                         "graph-replay", "slipstream", "slipstream-hostdep"});
     CHECK(engine_names(false) == std::vector<std::string>{"serial", "slipstream", "slipstream-hostdep"});
 }
 
@@ -192,7 +194,8 @@ TEST_CASE("a failing task ends the run with its number and name", "[engines]")
     }
 }
 
-TEST_CASE("hostdep ships upstream ids and no accesses: a program of independent tasks ships none, a chain at most one each", "[engines]")
+TEST_CASE("hostdep ships upstream ids and no accesses: a program of independent tasks ships none, a chain at most one each",
+          "[engines]")
 {
     const auto device = open_device("host");
     constexpr u32 n = 16, tasks = 200;

@@ -29,7 +29,8 @@ located_members members_of(u32 count, u32 handles, const std::array<u32, 6>& par
     out.count = count;
     for (u32 k = 0; k < count; ++k) {
         const u64 handle_plus_one = handles >> k & 1 ? 101 + k : 0;
-        out.list[k] = {{at + k, (1 + k) | handle_plus_one << detail::member_handle_shift}, k % 2 ? access_mode::write : access_mode::read, parts[k]};
+        out.list[k] = {{at + k, (1 + k) | handle_plus_one << detail::member_handle_shift},
+                       k % 2 ? access_mode::write : access_mode::read, parts[k]};
         out.parts |= 1u << parts[k];
     }
     out.home = parts[count > 1 ? 1 : 0]; // the first written
@@ -50,14 +51,18 @@ std::vector<entry> entries_of(const detail::short_room& message)
             out.push_back({abi::mode_of(e.w[0]), u64{e.w[0] & 0x1ffffff} << 32 | e.w[1], e.w[2]});
             continue;
         }
-        for (u32 i = 0; i < 3 && e.w[i] != 0; ++i) out.push_back({static_cast<access_mode>(e.w[i] >> 28 & 7), e.w[i] & abi::handle_index_mask, 0});
+        for (u32 i = 0; i < 3 && e.w[i] != 0; ++i)
+            out.push_back({static_cast<access_mode>(e.w[i] >> 28 & 7), e.w[i] & abi::handle_index_mask, 0});
     }
     REQUIRE(out.size() == header.entries);
     REQUIRE(header.entry_chunks_plus_one == c);
     return out;
 }
 
-abi::message_header header_of(const detail::short_room& message) { return abi::message_header::decode(std::bit_cast<abi::chunk>(message[0])); }
+abi::message_header header_of(const detail::short_room& message)
+{
+    return abi::message_header::decode(std::bit_cast<abi::chunk>(message[0]));
+}
 
 void fill(detail::short_room& room) { std::fill(std::begin(room), std::end(room), detail::chunk_vector{~u64{0}, ~u64{0}}); }
 
@@ -86,7 +91,8 @@ TEST_CASE("a crossing task's message has all of its members, those of other part
         host::make_crossing(message, members, 9, 17, 4, word);
         std::vector<entry> expected;
         for (u32 k = 0; k < members.count; ++k)
-            expected.push_back(entry_of(k, handles >> k & 1, members.list[k].part == members.home ? members.list[k].mode : access_mode::none));
+            expected.push_back(entry_of(k, handles >> k & 1,
+                                        members.list[k].part == members.home ? members.list[k].mode : access_mode::none));
         REQUIRE(entries_of(message) == expected);
         const abi::message_header h = header_of(message);
         REQUIRE((h.blocks == 17 && h.type == 9 && h.flags == abi::flag_crossing && h.scalars == 4 && h.crossing.word == word.word));
@@ -106,9 +112,11 @@ TEST_CASE("a stand-in's message has the members in its part and no blocks", "[ho
                 if (members.list[k].part == part) expected.push_back(entry_of(k, handles >> k & 1, members.list[k].mode));
             REQUIRE(entries_of(message) == expected);
             const abi::message_header h = header_of(message);
-            REQUIRE((h.blocks == 0 && h.type == 12 && h.flags == abi::flag_crossing && h.scalars == 0 && h.crossing.word == word.word));
+            REQUIRE((h.blocks == 0 && h.type == 12 && h.flags == abi::flag_crossing && h.scalars == 0
+                     && h.crossing.word == word.word));
             REQUIRE(slots == (h.plain_chunks() + abi::slot_chunks - 1) / abi::slot_chunks);
-            for (u32 c = h.plain_chunks(); c < slots * abi::slot_chunks; ++c) REQUIRE((message[c][0] == 0 && message[c][1] == 0)); // nothing of an earlier message
+            for (u32 c = h.plain_chunks(); c < slots * abi::slot_chunks; ++c)
+                REQUIRE((message[c][0] == 0 && message[c][1] == 0)); // nothing of an earlier message
         }
     });
 }

@@ -19,13 +19,13 @@ struct words {
 
 // `Members` 1-D accesses that read and write in turn, then `Scalars` words.
 template <u32 Members, u32 Scalars> struct task;
-#define SLIPSTREAM_TASK(count, ...)                                                                                                                       \
-    template <u32 Scalars> struct task<count, Scalars> {                                                                                                  \
-        __VA_ARGS__;                                                                                                                                      \
-        words<Scalars> scalars;                                                                                                                           \
-    };                                                                                                                                                    \
-    template <> struct task<count, 0> {                                                                                                                   \
-        __VA_ARGS__;                                                                                                                                      \
+#define SLIPSTREAM_TASK(count, ...)                                                                                                \
+    template <u32 Scalars> struct task<count, Scalars> {                                                                           \
+        __VA_ARGS__;                                                                                                               \
+        words<Scalars> scalars;                                                                                                    \
+    };                                                                                                                             \
+    template <> struct task<count, 0> {                                                                                            \
+        __VA_ARGS__;                                                                                                               \
     };
 SLIPSTREAM_TASK(1, in<u32> a)
 SLIPSTREAM_TASK(2, in<u32> a; out<u32> b)
@@ -72,7 +72,8 @@ made make(u32 handles)
     return make_of<task<Members, Scalars>>(bytes.data());
 }
 
-/// Calls visit(members, scalars, make) for 1 to 8 members and 0 to 10 scalar words. A struct that holds accesses has an even number of words.
+/// Calls visit(members, scalars, make) for 1 to 8 members and 0 to 10 scalar words. A struct that holds accesses has an even
+/// number of words.
 template <class Visit>
 void for_each_layout(const Visit& visit)
 {
@@ -120,7 +121,9 @@ TEST_CASE("a short message is what the struct says", "[host][short_message]")
                         continue;
                     }
                     const u32 high = static_cast<u32>((at + k) >> 32);
-                    REQUIRE(word == (i == 0 ? abi::encode_first(abi::entry_kind::range, mode, high) : i == 1 ? static_cast<u32>(at + k) : k + 1));
+                    REQUIRE(word == (i == 0   ? abi::encode_first(abi::entry_kind::range, mode, high)
+                                     : i == 1 ? static_cast<u32>(at + k)
+                                              : k + 1));
                 }
             for (u32 k = 0; k < scalars; ++k) REQUIRE(m.chunks[1 + entries.size() + k / 3].w[k % 3] == 7000 + k);
             for (std::size_t c = needed; c < m.chunks.size(); ++c) // nothing of an earlier message

@@ -98,8 +98,8 @@ TEST_CASE("the host device refuses joins with streams in a sentence that says wh
     in_time(10, [] {
         engine rt(host_config());
         const auto h = rt.submit(marker_task{});
-        for (const std::string& text :
-             {thrown<config_error>([&] { rt.after_stream(nullptr); }), thrown<config_error>([&] { rt.signal_stream(nullptr, h); })}) {
+        for (const std::string& text : {thrown<config_error>([&] { rt.after_stream(nullptr); }),
+                                        thrown<config_error>([&] { rt.signal_stream(nullptr, h); })}) {
             INFO(text);
             CHECK(text.find("no CUDA streams") != std::string::npos);
             CHECK(text.find("wait(handle)") != std::string::npos);
@@ -134,7 +134,8 @@ TEST_CASE("after_stream holds back what this thread submits later, and only that
     });
 }
 
-TEST_CASE("with parts a stream holds back what is submitted later to each of them, crossing tasks too; and waits for a task of any", "[api][stream][parts]")
+TEST_CASE("with parts a stream holds back what is submitted later to each of them, crossing tasks too; and waits for a task of any",
+          "[api][stream][parts]")
 {
     in_time(20, [] {
         played_streams streams;
@@ -356,7 +357,8 @@ TEST_CASE("the end of a runtime lets streams go on that wait for tasks it never 
     });
 }
 
-TEST_CASE("while a stream's queue is full the words that would drain it are raised, and its wait's word is nobody else's", "[api][stream]")
+TEST_CASE("while a stream's queue is full the words that would drain it are raised, and its wait's word is nobody else's",
+          "[api][stream]")
 {
     in_time(10, [] {
         short_queue queue;
@@ -372,7 +374,8 @@ TEST_CASE("while a stream's queue is full the words that would drain it are rais
         queue.refuses = true;
         CHECK_THROWS_AS(joins.signal(queue, stream, third), config_error);
         queue.refuses = false;
-        for (u32 i = 0; i < host::stream_join::words - 2; ++i) CHECK(joins.signal(queue, stream, third)); // also the word of the one refused
+        for (u32 i = 0; i < host::stream_join::words - 2; ++i)
+            CHECK(joins.signal(queue, stream, third)); // also the word of the one refused
         CHECK_FALSE(joins.signal(queue, stream, third));
         std::sort(queue.later_numbers.begin(), queue.later_numbers.end());
         CHECK(std::adjacent_find(queue.later_numbers.begin(), queue.later_numbers.end()) == queue.later_numbers.end());

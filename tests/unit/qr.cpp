@@ -62,7 +62,8 @@ TEST_CASE("qr verifies on every host engine in both precisions, with tiles of ev
                 }
 }
 
-TEST_CASE("qr of a matrix too large for the host factorization is checked by residual and orthogonality, and says so", "[qr][large]")
+TEST_CASE("qr of a matrix too large for the host factorization is checked by residual and orthogonality, and says so",
+          "[qr][large]")
 {
     const auto device = engines::open_device("host");
     const parameters values{{"tiles", "10"}, {"tile", "112"}};

@@ -33,7 +33,8 @@ TEST_CASE("random-dag verifies on serial with every kind of parameter", "[random
     for (const parameters& values : {parameters{}, parameters{{"tasks", "1"}}, parameters{{"width", "1"}, {"depth", "100"}},
                                      parameters{{"handles", "1"}, {"partial", "0"}}, parameters{{"tiles", "1"}, {"partial", "1"}},
                                      parameters{{"whole", "1"}, {"tasks", "50"}}, parameters{{"no_access", "1"}},
-                                     parameters{{"fan_in", "40"}, {"tasks", "100"}}, parameters{{"blocks", "300"}, {"tasks", "100"}}})
+                                     parameters{{"fan_in", "40"}, {"tasks", "100"}},
+                                     parameters{{"blocks", "300"}, {"tasks", "100"}}})
         for (u64 seed = 1; seed <= 3; ++seed) {
             const verdict v = run("serial", {}, values, seed, 2);
             INFO(v.detail);
@@ -95,7 +96,8 @@ TEST_CASE("random-dag verifies on slipstream with many seeds and shapes", "[rand
     }
 }
 
-TEST_CASE("a missing RAW, WAR or WAW edge turns verified false on slipstream and hostdep, and never on serial", "[random_dag][broken]")
+TEST_CASE("a missing RAW, WAR or WAW edge turns verified false on slipstream and hostdep, and never on serial",
+          "[random_dag][broken]")
 {
     for (const std::string kind : {"RAW", "WAR", "WAW"})
         for (u64 seed = 1; seed <= 3; ++seed) {

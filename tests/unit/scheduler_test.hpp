@@ -28,7 +28,8 @@ void mails_so_far(Engine& engine, u32 worker, u32 count)
 
 struct scheduler_test {
     explicit scheduler_test(const engine_shape& shape)
-        : engine(shape, two_types()), admitted(engine.s.admitted_queue()), finished(engine.s.finished_queue()), retired(engine.s.retired_queue())
+        : engine(shape, two_types()), admitted(engine.s.admitted_queue()), finished(engine.s.finished_queue()),
+          retired(engine.s.retired_queue())
     {
     }
 
@@ -99,7 +100,8 @@ struct scheduler_test {
 /// Lets worker_port::wait() end when there is no mail: it then returns a leaving mail without a tag.
 inline void let_waits_end(hand_made_engine& e)
 {
-    P::store(device::edge::P1_stop, *e.m.stop, static_cast<u32>(device::stop_level::abort), device::order::relaxed, device::scope::device);
+    P::store(device::edge::P1_stop, *e.m.stop, static_cast<u32>(device::stop_level::abort), device::order::relaxed,
+             device::scope::device);
 }
 
 } // namespace slipstream::tests

@@ -105,7 +105,8 @@ TEST_CASE("points need what Task Bench says: small graphs written out", "[task_b
     CHECK(row_inputs(graph(pattern::stencil_1d_periodic, 4, 2), 1) == rows{{0, 1, 3}, {0, 1, 2}, {1, 2, 3}, {0, 2, 3}});
 
     const task_graph dom = graph(pattern::dom, 3, 5);
-    CHECK((row(dom, 0) == points{0} && row(dom, 1) == points{0, 1} && row(dom, 2) == points{0, 1, 2} && row(dom, 3) == points{1, 2}));
+    CHECK((row(dom, 0) == points{0} && row(dom, 1) == points{0, 1} && row(dom, 2) == points{0, 1, 2}
+           && row(dom, 3) == points{1, 2}));
     CHECK(row_inputs(dom, 1) == rows{{0}, {0}});
     CHECK(row_inputs(dom, 2) == rows{{0}, {0, 1}, {1}});
     CHECK(row_inputs(dom, 3) == rows{{0, 1}, {1, 2}});
@@ -197,7 +198,8 @@ TEST_CASE("every pattern verifies on every engine of the host device", "[task_be
 {
     for (const std::string& name : all_patterns())
         for (const std::string engine : {"serial", "slipstream", "slipstream-hostdep"})
-            for (const parameters& shape : {parameters{}, parameters{{"buffers", "0"}, {"handles", "0"}}, parameters{{"rows", "1"}}}) {
+            for (const parameters& shape :
+                 {parameters{}, parameters{{"buffers", "0"}, {"handles", "0"}}, parameters{{"rows", "1"}}}) {
                 parameters values = shape;
                 values.insert({{"pattern", name}, {"width", "13"}, {"steps", "12"}, {"work_us", "1"}});
                 const verdict v = run(engine, values);
@@ -209,7 +211,8 @@ TEST_CASE("every pattern verifies on every engine of the host device", "[task_be
 TEST_CASE("task-bench verifies through the smallest ring and window, and with more inputs than a task may declare", "[task_bench]")
 {
     for (const std::string& name : all_patterns()) {
-        const verdict v = run("slipstream", {{"pattern", name}, {"width", "20"}, {"steps", "6"}, {"work_us", "0"}}, small_engine(16, 4));
+        const verdict v = run("slipstream", {{"pattern", name}, {"width", "20"}, {"steps", "6"}, {"work_us", "0"}},
+                              small_engine(16, 4));
         INFO(name << ": " << v.detail);
         CHECK(v.verified);
     }

@@ -53,7 +53,8 @@ public:
         team_->values[rank_] = value;
         team_->warps[warp].arrive_and_wait();
         T sum = 0;
-        for (u32 lane = 0; lane < thread_team::lanes; ++lane) sum += static_cast<T>(team_->values[warp * thread_team::lanes + lane]);
+        for (u32 lane = 0; lane < thread_team::lanes; ++lane)
+            sum += static_cast<T>(team_->values[warp * thread_team::lanes + lane]);
         team_->warps[warp].arrive_and_wait();
         return sum;
     }

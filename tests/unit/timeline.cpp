@@ -88,7 +88,8 @@ rapidjson::Document parsed(const std::string& text)
 
 } // namespace
 
-TEST_CASE("a recorded run shows every block once, in spans that do not overlap on a worker, and the run still verifies", "[timeline]")
+TEST_CASE("a recorded run shows every block once, in spans that do not overlap on a worker, and the run still verifies",
+          "[timeline]")
 {
     for (const std::string name : {"slipstream", "slipstream-hostdep"})
         for (const workloads::parameters& values : {workloads::parameters{{"tasks", "300"}},
@@ -302,7 +303,8 @@ TEST_CASE("a name that ends in .gz compresses, any other does not, and the text 
     }
     CHECK(std::filesystem::file_size(plain.path()) == text.size());
     CHECK(std::filesystem::file_size(packed.path()) < text.size() / 100);
-    CHECK(message_of([] { gz_file("/no/such/folder/t.json"); }) == "/no/such/folder/t.json: cannot be written (No such file or directory)");
+    CHECK(message_of([] { gz_file("/no/such/folder/t.json"); })
+          == "/no/such/folder/t.json: cannot be written (No such file or directory)");
     if (std::filesystem::exists("/dev/full")) {
         gz_file out("/dev/full");
         out.Put('x');

@@ -141,7 +141,8 @@ TEST_CASE("a broken execution trace is refused with its node", "[trace]") {
     fails("[[20,50,0,64,4,\"cuda:0\"]]", "{\"values\":17}", "field inputs: wrong type");
     fails("[20,50,0,64,4,\"cuda:0\"]", "[20,50,-1,64,4,\"cuda:0\"]", "negative field");
     fails("[20,50,0,64,4,\"cuda:0\"]", "[20,50,0,18446744073709551615,4,\"cuda:0\"]", "does not fit");
-    fails("[20,50,0,64,4,\"cuda:0\"]", "[20,50,140737488355328,64,4,\"cuda:0\"]", "node 1 (id 4), field inputs/outputs: a tensor that does not fit");
+    fails("[20,50,0,64,4,\"cuda:0\"]", "[20,50,140737488355328,64,4,\"cuda:0\"]",
+          "node 1 (id 4), field inputs/outputs: a tensor that does not fit");
     fails("\"id\":5", "\"id\":18446744073709551615", "node 2, field id: negative or too large");
     fails("\"op_schema\":\"aten::relu(Tensor self) -> Tensor\"", "\"op_schema\":3", "field op_schema: wrong type");
     et_fails(dir.write("e.json", "{\"nodes\": []}"), "empty");
@@ -170,7 +171,8 @@ TEST_CASE("minus zero is zero, as an id and as a count", "[trace]") {
 TEST_CASE("bytes that many ranges move together stay within 64 bits", "[trace]") {
     const temp_dir dir;
     std::string inputs;
-    for (int i = 0; i < 64; ++i) inputs += (i ? "," : "") + std::string("[20,") + std::to_string(100 + i) + ",0,70368744177664,8,\"cuda:0\"]";
+    for (int i = 0; i < 64; ++i)
+        inputs += (i ? "," : "") + std::string("[20,") + std::to_string(100 + i) + ",0,70368744177664,8,\"cuda:0\"]";
     const std::string text = replaced(et_text, "\"inputs\":[[20,50,0,64,4,\"cuda:0\"]]", "\"inputs\":[" + inputs + "]");
     const recorded_trace trace = import_execution_trace(dir.write("e.json", text));
     CHECK(trace.tasks[0].accesses.size() == 65);

@@ -167,7 +167,8 @@ TEST_CASE("a kernel without a launch record is kept, ordered by its GPU start", 
 
 TEST_CASE("a task outside every operator keeps its place in its stream", "[trace]") {
     const temp_dir dir;
-    std::string text = replaced(kineto_text, "\"ts\":42,\"dur\":3,\"args\":{\"External id\":3", "\"ts\":35,\"dur\":3,\"args\":{\"External id\":0");
+    std::string text = replaced(kineto_text, "\"ts\":42,\"dur\":3,\"args\":{\"External id\":3",
+                                "\"ts\":35,\"dur\":3,\"args\":{\"External id\":0");
     const recorded_trace t = import_kineto_with_et(dir.write("k.json", text), dir.write("e.json", et_text));
     REQUIRE(t.unmatched == 0);  // time says outside, the External id of the GPU event says inside
     text = replaced(text, "\"dur\":5,\"args\":{\"External id\":3", "\"dur\":5,\"args\":{\"External id\":0");

@@ -42,13 +42,16 @@ void refuse_flags_of_others(const options& o)
     } takers[] = {{"--width", "fan"}, {"--pattern", "metg"}, {"--buffers", "metg"}, {"--engines", "metg"}};
     for (const auto& [flag, benchmark] : takers)
         if (o.benchmark != benchmark && given(o, flag))
-            throw usage_error("bench " + o.benchmark + ": takes no " + flag + "; leave it out, or use 'bench " + benchmark + "', which does");
-    // Of the others, the memory lies in one part, so that the rest of the engine would stand idle; `parts` goes through its own numbers.
+            throw usage_error("bench " + o.benchmark + ": takes no " + flag + "; leave it out, or use 'bench " + benchmark
+                              + "', which does");
+    // Of the others, the memory lies in one part, so that the rest of the engine would stand idle; `parts` goes through
+    // its own numbers.
     constexpr std::string_view of_parts[] = {"throughput", "window", "echo", "bus", "submit", "metg", "targets"};
     if (given(o, "--parts") && std::find(std::begin(of_parts), std::end(of_parts), o.benchmark) == std::end(of_parts)) {
         std::string takers_text;
         for (const std::string_view name : of_parts) takers_text += (takers_text.empty() ? "" : ", ") + std::string(name);
-        throw usage_error("bench " + o.benchmark + ": takes no --parts; leave it out, or use one of these, which do: " + takers_text);
+        throw usage_error("bench " + o.benchmark + ": takes no --parts; leave it out, or use one of these, which do: "
+                          + takers_text);
     }
 }
 
@@ -60,7 +63,8 @@ bool all_good(const std::vector<bench::figure>& figures)
 bench::metg_request metg_request_of(const options& o, bool cuda)
 {
     using workloads::pattern_names;
-    bench::metg_request out{{}, o.bench_engines.empty() ? bench::metg_engines(cuda) : chosen_engines(o.bench_engines, cuda), o.buffers};
+    bench::metg_request out{{}, o.bench_engines.empty() ? bench::metg_engines(cuda) : chosen_engines(o.bench_engines, cuda),
+                            o.buffers};
     if (o.pattern == "all")
         out.patterns.assign(std::begin(pattern_names), std::end(pattern_names));
     else
@@ -70,7 +74,8 @@ bench::metg_request metg_request_of(const options& o, bool cuda)
         for (const char* name : pattern_names) known += std::string(name) + ", ";
         throw usage_error("--pattern " + o.pattern + ": unknown pattern; use one of: " + known + "all");
     }
-    if (o.buffers == 1) throw usage_error("--buffers 1: a row of tasks would write over what it reads; give 2 or more, or 0 for one each step");
+    if (o.buffers == 1)
+        throw usage_error("--buffers 1: a row of tasks would write over what it reads; give 2 or more, or 0 for one each step");
     return out;
 }
 
@@ -150,8 +155,8 @@ int run_bench(const options& o)
     refuse_flags_of_others(o);
     const auto device = open_named_device(o.device);
     if ((o.benchmark == "floors" || o.benchmark == "guard") && !device->is_cuda())
-        throw usage_error("bench " + o.benchmark + ": measures a GPU, and the device is the host; use --device cuda on a machine with one (see "
-                          "'slipstream devices')");
+        throw usage_error("bench " + o.benchmark + ": measures a GPU, and the device is the host; use --device cuda on a machine "
+                          "with one (see 'slipstream devices')");
     const environment e = describe_environment(o, device->name(), device->is_cuda());
     // A benchmark of one figure may be given hours (--seconds); these are bounded.
     std::unique_ptr<bench::time_limit> limit;
@@ -160,8 +165,8 @@ int run_bench(const options& o)
     bench::floor_book floors(device->is_cuda() ? bench::all_floors(device->ordinal()) : std::vector<bench::floor_entry>{},
                              o.repeat);
     return measure_and_report(o, chosen, target, e, *device,
-                              {engine_configuration(o, *device), {o.repeat, o.tasks, o.seconds}, given(o, "--parts"), o.lose_a_task, o.width, e.is_cuda,
-                               gpu_memory_bytes(*device), floors, *device});
+                              {engine_configuration(o, *device), {o.repeat, o.tasks, o.seconds}, given(o, "--parts"), o.lose_a_task,
+                               o.width, e.is_cuda, gpu_memory_bytes(*device), floors, *device});
 }
 
 } // namespace slipstream::cli

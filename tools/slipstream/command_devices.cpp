@@ -17,20 +17,21 @@ void print(std::FILE* to, const gpu_inventory& inventory)
                      gib(g.memory_bytes), static_cast<double>(g.l2_bytes) / (1 << 20));
         if (!g.problem.empty()) std::fprintf(to, "        %s\n", g.problem.c_str());
         if (g.kernel_timeout)
-            std::fprintf(to, "        a display runs on it: the driver ends kernels that stay for seconds; the engine parks well before "
-                             "(residency limit 200 ms)\n");
+            std::fprintf(to, "        a display runs on it: the driver ends kernels that stay for seconds; the engine parks well "
+                             "before (residency limit 200 ms)\n");
     }
     if (inventory.gpus.empty()) std::fprintf(to, "cuda    does NOT work: %s\n", inventory.problem.c_str());
     std::fprintf(to, "\ndriver  %s", inventory.driver.empty() ? "no NVIDIA kernel module is loaded" : inventory.driver.c_str());
     if (inventory.driver_api != 0) std::fprintf(to, ", knows CUDA up to %s", cuda_version_text(inventory.driver_api).c_str());
     std::fprintf(to, "\nbuild   %s\n",
-                 inventory.built_with_cuda ? ("with CUDA " + cuda_version_text(inventory.runtime_api)).c_str() : "without CUDA: host device only");
+                 inventory.built_with_cuda ? ("with CUDA " + cuda_version_text(inventory.runtime_api)).c_str()
+                                           : "without CUDA: host device only");
     if (inventory.gpus.empty() && inventory.built_with_cuda)
-        std::fprintf(to, "needs   an NVIDIA GPU of compute capability 8.0 or newer with driver 580 or newer (https://www.nvidia.com/drivers); "
-                         "until then use --device host\n");
+        std::fprintf(to, "needs   an NVIDIA GPU of compute capability 8.0 or newer with driver 580 or newer "
+                         "(https://www.nvidia.com/drivers); until then use --device host\n");
     if (!inventory.built_with_cuda)
-        std::fprintf(to, "needs   CUDA 13.0 or newer at build time (https://developer.nvidia.com/cuda-downloads), driver 580 or newer at run time; "
-                         "until then use --device host\n");
+        std::fprintf(to, "needs   CUDA 13.0 or newer at build time (https://developer.nvidia.com/cuda-downloads), "
+                         "driver 580 or newer at run time; until then use --device host\n");
 }
 
 void write(json_writer& w, const options& o, const gpu_inventory& inventory)

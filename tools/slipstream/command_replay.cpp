@@ -149,11 +149,13 @@ int run_replay(const options& o)
 
         std::vector<engine_runs> runs = compare(*work, names, o, *device, {}, when);
         if (!when.at_us.empty()) note_delays(runs, when.at_us.back());
-        std::fprintf(to, "\nReplay %s on %s, %s, %u runs each, commit %s:\n", o.mode.c_str(), e.device.c_str(), sizes_text(o).c_str(),
-                     o.repeat, e.commit.c_str());
+        std::fprintf(to, "\nReplay %s on %s, %s, %u runs each, commit %s:\n", o.mode.c_str(), e.device.c_str(),
+                     sizes_text(o).c_str(), o.repeat, e.commit.c_str());
         if (!when.at_us.empty())
-            std::fprintf(to, "  tasks arrive over %s us, as recorded (profiling slows the host that was recorded)\n", microseconds(when.at_us.back()).c_str());
-        for (const auto& name : left_out) std::fprintf(to, "  %s takes no %s tasks and is left out\n", name.c_str(), o.mode.c_str());
+            std::fprintf(to, "  tasks arrive over %s us, as recorded (profiling slows the host that was recorded)\n",
+                         microseconds(when.at_us.back()).c_str());
+        for (const auto& name : left_out)
+            std::fprintf(to, "  %s takes no %s tasks and is left out\n", name.c_str(), o.mode.c_str());
         print_rows(to, rows_of(runs));
         print_phases(to, runs);
         print_troubles(to, runs);
@@ -161,7 +163,8 @@ int run_replay(const options& o)
         if (!timeline.carry_out(*work, engine_configuration(o, *device), *device, e, to, when)) code = exit_run_failed;
         if (!e.is_cuda) {
             std::fprintf(to, "\nThis was a correctness run on the host device: its times are NOT GPU times.\n");
-            if (const auto committed = find_committed_result(o.kineto.empty() ? o.et : o.kineto)) print_committed_result(to, *committed);
+            if (const auto committed = find_committed_result(o.kineto.empty() ? o.et : o.kineto))
+                print_committed_result(to, *committed);
         }
         field(w, "mode", o.mode);
         if (!when.at_us.empty()) field(w, "last_arrival_us", when.at_us.back());

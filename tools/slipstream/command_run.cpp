@@ -52,7 +52,8 @@ workloads::parameters values_of(const workloads::workload_type& type, const opti
     workloads::parameters out = workload_values("run " + type.name, type, o.parameters);
     if (!o.break_kind.empty()) {
         const auto it = out.find(std::string(hidden_parameter));
-        if (it == out.end()) throw usage_error("run " + type.name + ": --break works on workloads with a parameter of that name; this one has none");
+        if (it == out.end())
+            throw usage_error("run " + type.name + ": --break works on workloads with a parameter of that name; this one has none");
         it->second = o.break_kind;
     }
     return out;

@@ -83,7 +83,8 @@ void write_totals(json_writer& w, const total& t)
     w.EndObject();
 }
 
-void write(json_writer& w, const options& o, const environment& e, const soak::soak_request& request, const soak::soak_result& result)
+void write(json_writer& w, const options& o, const environment& e, const soak::soak_request& request,
+           const soak::soak_result& result)
 {
     w.StartObject();
     field(w, "command", "soak");
@@ -134,15 +135,17 @@ void write(json_writer& w, const options& o, const environment& e, const soak::s
 
 void print_failure(std::FILE* to, const soak::soak_failure& f, const std::string& device)
 {
-    std::fprintf(to, "\nMISMATCH: %s\n  again: slipstream soak --device %s --case %s\n", f.verdict.c_str(), device.c_str(), f.drawn.text().c_str());
+    std::fprintf(to, "\nMISMATCH: %s\n  again: slipstream soak --device %s --case %s\n", f.verdict.c_str(), device.c_str(),
+                 f.drawn.text().c_str());
     if (!f.ended.empty()) std::fprintf(to, "  %s ended with: %s\n", f.again ? "Making it small" : "Repeating it", f.ended.c_str());
     if (!f.again) {
         if (!f.ended.empty()) return;
         std::fprintf(to, "  It did not fail again on a fresh engine: repeat the whole command.\n");
         return;
     }
-    std::fprintf(to, "  smallest case found, %u task(s), after %u trial(s): %s\n  again: slipstream soak --device %s --case %s\n", f.shrunk.smallest.keep,
-                 f.shrunk.trials, f.shrunk.verdict.c_str(), device.c_str(), f.shrunk.smallest.text().c_str());
+    std::fprintf(to, "  smallest case found, %u task(s), after %u trial(s): %s\n  again: slipstream soak --device %s --case %s\n",
+                 f.shrunk.smallest.keep, f.shrunk.trials, f.shrunk.verdict.c_str(), device.c_str(),
+                 f.shrunk.smallest.text().c_str());
 }
 
 } // namespace
@@ -163,7 +166,8 @@ int run_soak(const options& o)
     const soak::soak_request request = request_of(o, device, cuda, parts_max);
     const environment e = describe_environment(o, name, cuda);
     std::FILE* const to = target.tables();
-    std::fprintf(to, "soak on %s, seed %llu, commit %s:\n", e.device.c_str(), static_cast<unsigned long long>(request.seed), e.commit.c_str());
+    std::fprintf(to, "soak on %s, seed %llu, commit %s:\n", e.device.c_str(), static_cast<unsigned long long>(request.seed),
+                 e.commit.c_str());
     u64 done = 0;
     const auto start = std::chrono::steady_clock::now();
     const soak::soak_result result = [&] {
@@ -171,27 +175,31 @@ int run_soak(const options& o)
         u64 before = 0;
         return soak::run_soak(request, [&](const soak::case_record& r, bool over) {
             if (!over) {
-                bar.at(request.tasks ? static_cast<double>(done + r.tasks) : std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
+                bar.at(request.tasks ? static_cast<double>(done + r.tasks)
+                                     : std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
                        request.tasks ? static_cast<double>(request.tasks) : request.seconds);
                 return;
             }
             done = before += r.tasks;
-            std::fprintf(to, "case %4u: %10llu tasks, %s M/s, %5llu launches   %s\n", r.number, static_cast<unsigned long long>(r.tasks),
-                         rate(r.tasks, r.seconds).c_str(), static_cast<unsigned long long>(r.launches), r.drawn.text().c_str());
+            std::fprintf(to, "case %4u: %10llu tasks, %s M/s, %5llu launches   %s\n", r.number,
+                         static_cast<unsigned long long>(r.tasks), rate(r.tasks, r.seconds).c_str(),
+                         static_cast<unsigned long long>(r.launches), r.drawn.text().c_str());
             std::fflush(to);
         });
     }();
     text_table table({"style", "cases", "with parts", "streams", "tasks", "M tasks/s", "launches", "pauses", "mismatches"});
     for (const auto& [style, t] : totals_of(result)) {
         const bool mine = result.failure && (style == "all" || style == soak::style_of(result.failure->drawn.style).name);
-        table.add({style, std::to_string(t.cases), std::to_string(t.with_parts), std::to_string(t.streams), std::to_string(t.tasks), rate(t.tasks, t.seconds), std::to_string(t.launches),
-                   std::to_string(t.pauses), mine ? "1" : "0"});
+        table.add({style, std::to_string(t.cases), std::to_string(t.with_parts), std::to_string(t.streams), std::to_string(t.tasks),
+                   rate(t.tasks, t.seconds), std::to_string(t.launches), std::to_string(t.pauses), mine ? "1" : "0"});
     }
     std::fprintf(to, "\n");
     table.print(to);
     const total all = totals_of(result)["all"];
-    std::fprintf(to, "%llu oracle-checked tasks in %.1f s, %llu park/relaunch cycles, %s\n", static_cast<unsigned long long>(all.tasks), result.seconds,
-                 static_cast<unsigned long long>(all.launches - std::min(all.launches, all.cases)), result.failure ? "1 mismatch" : "0 mismatches");
+    std::fprintf(to, "%llu oracle-checked tasks in %.1f s, %llu park/relaunch cycles, %s\n",
+                 static_cast<unsigned long long>(all.tasks), result.seconds,
+                 static_cast<unsigned long long>(all.launches - std::min(all.launches, all.cases)),
+                 result.failure ? "1 mismatch" : "0 mismatches");
     if (result.failure) print_failure(to, *result.failure, device);
     if (!cuda) std::fprintf(to, "This was a correctness run on the host device: its times are NOT GPU times.\n");
     if (target.wants_json()) {

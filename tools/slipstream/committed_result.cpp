@@ -82,7 +82,8 @@ std::optional<committed_result> parse_committed_result(std::string_view text, co
         row.engine = text_of(run, "engine");
         const auto makespan = run.FindMember("makespan_us");
         if (makespan != run.MemberEnd() && makespan->value.IsObject())
-            row.makespan_us = {number_of(makespan->value, "median"), number_of(makespan->value, "p10"), number_of(makespan->value, "p90")};
+            row.makespan_us = {number_of(makespan->value, "median"), number_of(makespan->value, "p10"),
+                               number_of(makespan->value, "p90")};
         const auto verified = run.FindMember("verified");
         row.verified = verified != run.MemberEnd() && verified->value.IsBool() && verified->value.GetBool();
         out.rows.push_back(std::move(row));
@@ -94,7 +95,8 @@ void print_committed_result(std::FILE* to, const committed_result& r)
 {
     std::fprintf(to, "\nCommitted result of the same trace on %s, driver %s, commit %s (%s):\n",
                  r.gpu.empty() ? r.device.c_str() : r.gpu.c_str(), r.driver.empty() ? "unknown" : r.driver.c_str(),
-                 r.commit.empty() ? "unknown" : r.commit.c_str(), r.date.empty() ? r.path.c_str() : (r.date + ", " + r.path).c_str());
+                 r.commit.empty() ? "unknown" : r.commit.c_str(),
+                 r.date.empty() ? r.path.c_str() : (r.date + ", " + r.path).c_str());
     print_rows(to, r.rows);
 }
 

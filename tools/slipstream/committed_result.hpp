@@ -21,8 +21,8 @@ std::string trace_stem(const std::string& trace_path);
 /// such file; a file that is no such report is logged and ignored.
 std::optional<committed_result> find_committed_result(const std::string& trace_path);
 
-/// What `text`, read from `path`, reports. Nothing when it is no such report: then `why` says what it is instead. Control characters
-/// come out as '?', names are cut at 256 bytes.
+/// What `text`, read from `path`, reports. Nothing when it is no such report: then `why` says what it is instead. Control
+/// characters come out as '?', names are cut at 256 bytes.
 std::optional<committed_result> parse_committed_result(std::string_view text, const std::string& path, const char*& why);
 
 void print_committed_result(std::FILE* to, const committed_result& r);

@@ -21,8 +21,8 @@ std::vector<std::string> chosen_engines(const std::string& wanted, bool cuda)
             continue;
         }
         if (std::find(known.begin(), known.end(), name) == known.end())
-            throw config_error("--engine " + wanted + ": the " + (cuda ? "cuda" : "host") + " device has no engine '" + name + "'; use "
-                               + list + " or all");
+            throw config_error("--engine " + wanted + ": the " + (cuda ? "cuda" : "host") + " device has no engine '" + name
+                               + "'; use " + list + " or all");
         asked.push_back(name);
     }
     std::vector<std::string> out;

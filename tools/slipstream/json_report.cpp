@@ -88,7 +88,8 @@ void refuse_unwritable(const std::string& flag, const std::string& path)
     const bool opens = static_cast<bool>(std::ofstream(path, std::ios::app));
     const int why = errno;
     if (!opens)
-        throw usage_error(flag + " " + path + ": cannot be written (" + std::strerror(why) + "); name a file in a folder that you may write to");
+        throw usage_error(flag + " " + path + ": cannot be written (" + std::strerror(why)
+                          + "); name a file in a folder that you may write to");
     if (!was_there) std::filesystem::remove(path, ignored); // nothing is left behind when the run ends early
 }
 
@@ -122,7 +123,8 @@ void print_rows(std::FILE* to, const std::vector<run_row>& rows)
         const spread& s = row.makespan_us;
         char factor[32] = "-";
         if (serial > 0 && s.median > 0) std::snprintf(factor, sizeof factor, "%.2f", serial / s.median);
-        table.add({row.engine, microseconds(s.median), microseconds(s.p10), microseconds(s.p90), factor, row.verified ? "yes" : "NO"});
+        table.add({row.engine, microseconds(s.median), microseconds(s.p10), microseconds(s.p90), factor,
+                   row.verified ? "yes" : "NO"});
     }
     table.print(to);
 }
@@ -132,7 +134,8 @@ void print_phases(std::FILE* to, const std::vector<engine_runs>& runs)
     for (const auto& r : runs) {
         std::string line;
         for (const auto& [name, values] : r.phases)
-            line += (line.empty() ? "" : ", ") + name.substr(0, name.size() - 3) + " " + microseconds(spread_of(values).median) + " us";
+            line += (line.empty() ? "" : ", ") + name.substr(0, name.size() - 3) + " " + microseconds(spread_of(values).median)
+                    + " us";
         for (const auto& [name, count] : r.counts) line += (line.empty() ? "" : ", ") + name + " " + std::to_string(count);
         if (!line.empty()) std::fprintf(to, "  %s: %s\n", r.engine.c_str(), line.c_str());
     }

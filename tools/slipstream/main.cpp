@@ -32,9 +32,12 @@ void add_engine_flags(CLI::App& app, options& o)
     app.add_option("--window", o.window, "in-flight tasks of the slipstream engine, 16 to 4096")->capture_default_str();
     app.add_option("--ring", o.ring, "slots of the submission ring, 4 or more")->capture_default_str();
     app.add_option("--workers-per-sm", o.workers_per_sm, "resident thread blocks on each SM, 1 or 2")->capture_default_str();
-    app.add_option("--parts", o.parts, "of the slipstream engine, each with a control block, a ring, and its share of the SMs and of the memory, 1 to 8")
+    app.add_option("--parts", o.parts,
+                   "of the slipstream engine, each with a control block, a ring, "
+                   "and its share of the SMs and of the memory, 1 to 8")
         ->capture_default_str();
-    app.add_flag("!--no-staging", o.staging, "mail no task before those that it waits for are complete (to measure what that gains)");
+    app.add_flag("!--no-staging", o.staging,
+                 "mail no task before those that it waits for are complete (to measure what that gains)");
     app.add_flag("!--no-chaining", o.chaining, "mail no task behind one that it waits for, to the same worker (likewise)");
     app.add_option("--repeat", o.repeat, "runs of everything measured; engines alternate")->capture_default_str();
     app.add_option("--json", o.json, "write the result as JSON to FILE; '-': to stdout, tables go to stderr");
@@ -43,16 +46,21 @@ void add_engine_flags(CLI::App& app, options& o)
 void add_bench_flags(CLI::App& app, options& o)
 {
     app.add_option("BENCHMARK", o.benchmark,
-                   "floors, chain, fan, throughput, echo, blocks, window, parts, bus, bodies, large, idle, growth, submit, guard, metg or targets");
+                   "floors, chain, fan, throughput, echo, blocks, window, parts, bus, bodies, large, idle, growth, submit, "
+                   "guard, metg or targets");
     add_engine_flags(app, o);
-    app.add_option("--tasks", o.tasks, "tasks of a run; a slope is taken to a run of twice as many (default: what --seconds allow). metg: of a graph");
+    app.add_option("--tasks", o.tasks,
+                   "tasks of a run; a slope is taken to a run of twice as many (default: what --seconds allow). metg: of a graph");
     app.add_option("--seconds", o.seconds, "measuring time of one figure, when --tasks is not given")->capture_default_str();
     app.add_option("--width", o.width, "fan: readers between producer and joiner")->capture_default_str();
     app.add_option("--pattern", o.pattern, "metg: a dependence pattern of Task Bench, or all")->capture_default_str();
     app.add_option("--buffers", o.buffers, "metg: outputs of a point, used in turn; 0: one for each step")->capture_default_str();
-    app.add_option("--engines,--engine", o.bench_engines, "metg: NAME[,NAME...] or all (default: slipstream,streams,graph-replay,graph-rebuild)");
+    app.add_option("--engines,--engine", o.bench_engines,
+                   "metg: NAME[,NAME...] or all (default: slipstream,streams,graph-replay,graph-rebuild)");
     app.add_flag("--lose-a-task", o.lose_a_task, "leave out one task of every run (for tests: must not verify)")->group("");
-    app.add_flag("--slow-streams", o.slow_streams, "guard: a further launch for every task of streams (for tests: must fail)")->group("");
+    app.add_flag("--slow-streams", o.slow_streams,
+                 "guard: a further launch for every task of streams (for tests: must fail)")
+        ->group("");
 }
 
 void add_engine_choice(CLI::App& app, options& o)
@@ -71,10 +79,13 @@ void add_common_flags(CLI::App& app, options& o)
 
 void add_compare_flags(CLI::App& app, options& o)
 {
-    app.add_option("SUBJECT", o.subjects, "workloads as NAME[:key=value,...], traces as X.kineto.json[.gz] (X.et.json beside it) or KINETO+ET, or demo");
+    app.add_option("SUBJECT", o.subjects,
+                   "workloads as NAME[:key=value,...], traces as X.kineto.json[.gz] (X.et.json beside it) or KINETO+ET, or demo");
     app.add_flag("--suite", o.suite, "everything that the results page shows");
-    app.add_option("--sweep", o.sweeps, "length, width, fan-in, window or all, AXIS=V,V,... for values of your own: of the workloads named, else "
-                                        "of a layered DAG")->allow_extra_args(false);
+    app.add_option("--sweep", o.sweeps,
+                   "length, width, fan-in, window or all, AXIS=V,V,... for values of your own: of the workloads named, else "
+                   "of a layered DAG")
+        ->allow_extra_args(false);
     add_engine_flags(app, o);
     add_engine_choice(app, o);
     app.add_option("--seeds", o.seeds, "several seeds, S,S,...: workloads are made anew for each; overrides --seed");
@@ -85,9 +96,10 @@ void add_compare_flags(CLI::App& app, options& o)
 void add_timeline_flags(CLI::App& app, options& o)
 {
     app.add_option("--timeline", o.timeline,
-                   "after the measured runs, record one more of each slipstream engine: a Chrome trace for https://ui.perfetto.dev; "
-                   "compressed when FILE ends in .gz");
-    app.add_option("--timeline-entries", o.timeline_entries, "runs of blocks that the record of each worker has room for, 64 to 1048576")
+                   "after the measured runs, record one more of each slipstream engine: a Chrome trace for "
+                   "https://ui.perfetto.dev; compressed when FILE ends in .gz");
+    app.add_option("--timeline-entries", o.timeline_entries,
+                   "runs of blocks that the record of each worker has room for, 64 to 1048576")
         ->capture_default_str();
 }
 
@@ -97,9 +109,13 @@ void add_soak_flags(CLI::App& app, options& o)
     app.add_option("--tasks", o.soak_tasks, "end after so many tasks (with neither this nor --seconds: after 20 s)");
     app.add_option("--seconds", o.soak_seconds, "end after so long");
     app.add_option("--seed", o.seed, "seed of all cases")->check(CLI::NonNegativeNumber)->capture_default_str();
-    app.add_option("--stream-tasks", o.stream_tasks, "tasks of a stream, after each of which memory is compared (default: what suits the device)");
-    app.add_option("--style", o.style, "what streams are made of: light, dense, tiles, handles, wide, failing or mixed (default: each in turn)");
-    app.add_option("--start-position", o.start_position, "positions and counters of every case begin here, and none has several parts (default: drawn, often just below where they wrap)");
+    app.add_option("--stream-tasks", o.stream_tasks,
+                   "tasks of a stream, after each of which memory is compared (default: what suits the device)");
+    app.add_option("--style", o.style,
+                   "what streams are made of: light, dense, tiles, handles, wide, failing or mixed (default: each in turn)");
+    app.add_option("--start-position", o.start_position,
+                   "positions and counters of every case begin here, and none has several parts (default: drawn, often "
+                   "just below where they wrap)");
     app.add_option("--case", o.soak_case, "run this one case again and again: what a failing soak prints");
     app.add_option("--break", o.break_kind, "hide one access that a RAW, WAR or WAW needs, in every stream: must be found");
     app.add_option("--json", o.json, "write the result as JSON to FILE; '-': to stdout, tables go to stderr");
@@ -124,8 +140,10 @@ void check(const options& o)
     range("--buffers", o.buffers, 0, 10'000, usual.buffers);
     range("--stream-tasks", o.stream_tasks, 0, 1'000'000, usual.stream_tasks);
     range("--start-position", o.start_position, 0, u64{1} << 54, usual.start_position);
-    if (!(o.soak_seconds >= 0 && o.soak_seconds <= 1e6)) throw usage_error("--seconds: cannot work; give 0 (as long as the tasks take) to 1000000");
-    if (!(o.seconds > 0 && o.seconds <= 600)) throw usage_error("--seconds: cannot work; give more than 0 and at most 600 (default 2)");
+    if (!(o.soak_seconds >= 0 && o.soak_seconds <= 1e6))
+        throw usage_error("--seconds: cannot work; give 0 (as long as the tasks take) to 1000000");
+    if (!(o.seconds > 0 && o.seconds <= 600))
+        throw usage_error("--seconds: cannot work; give more than 0 and at most 600 (default 2)");
     if (!o.break_kind.empty() && o.break_kind != "RAW" && o.break_kind != "WAR" && o.break_kind != "WAW")
         throw usage_error("--break " + o.break_kind + ": unknown hazard; use RAW, WAR or WAW");
 }
@@ -144,7 +162,8 @@ int parse_and_run(int argc, char** argv)
     CLI::App* replay = app.add_subcommand("replay", "run a recorded PyTorch trace on every engine and compare");
     replay->add_option("KINETO", o.kineto, "Kineto (torch.profiler) trace, .json or .json.gz");
     replay->add_option("--et", o.et, "execution trace of the same run: data dependencies instead of stream order");
-    replay->add_option("--mode", o.mode, "when tasks arrive: back-to-back, preloaded (all before the clock starts) or paced (as recorded)")
+    replay->add_option("--mode", o.mode,
+                       "when tasks arrive: back-to-back, preloaded (all before the clock starts) or paced (as recorded)")
         ->capture_default_str();
     add_common_flags(*replay, o);
     add_timeline_flags(*replay, o);
@@ -156,7 +175,8 @@ int parse_and_run(int argc, char** argv)
     add_common_flags(*run, o);
     add_timeline_flags(*run, o);
 
-    CLI::App* compare = app.add_subcommand("compare", "compare engines on several workloads and traces, with bounds, costs, sweeps and plots");
+    CLI::App* compare =
+        app.add_subcommand("compare", "compare engines on several workloads and traces, with bounds, costs, sweeps and plots");
     add_compare_flags(*compare, o);
 
     CLI::App* measure = app.add_subcommand("bench", "what tasks cost, beside what the hardware and CUDA need for the same");
@@ -175,7 +195,8 @@ int parse_and_run(int argc, char** argv)
         return refuse(std::string(e.what()) + "; see '" + (at == &app ? "slipstream" : "slipstream " + at->get_name())
                       + " --help'");
     }
-    if (app.get_subcommands().empty()) throw usage_error("no command given; use devices, replay, run, compare, bench or soak, see 'slipstream --help'");
+    if (app.get_subcommands().empty())
+        throw usage_error("no command given; use devices, replay, run, compare, bench or soak, see 'slipstream --help'");
     check(o);
     if (devices->parsed()) return run_devices(o);
     if (replay->parsed()) return run_replay(o);

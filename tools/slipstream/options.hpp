@@ -34,7 +34,8 @@ struct options {
     std::vector<std::string> sweeps;       ///< compare
     std::string plots;                     ///< compare: a folder; "": none
     std::string benchmark;                 ///< bench
-    u64 tasks = 0;                         ///< bench: of the smaller run of a slope; compare: of a sweep's points. 0: as many as time allows
+    u64 tasks = 0;                         ///< bench: of the smaller run of a slope; compare: of a sweep's points.
+                                           ///< 0: as many as time allows
     double seconds = 2;                    ///< bench: measuring time of one figure
     u32 width = 8;                         ///< bench fan: readers
     std::string pattern = "stencil_1d";    ///< bench metg: or all

@@ -8,10 +8,12 @@
 
 namespace slipstream::cli {
 
-timeline_request::timeline_request(const options& o, const std::vector<std::string>& names) : file_(o.timeline), entries_(o.timeline_entries)
+timeline_request::timeline_request(const options& o, const std::vector<std::string>& names)
+    : file_(o.timeline), entries_(o.timeline_entries)
 {
     if (file_.empty()) return;
-    if (o.analyze) throw usage_error("--timeline " + file_ + ": --analyze runs nothing that could be recorded; leave one of the two out");
+    if (o.analyze)
+        throw usage_error("--timeline " + file_ + ": --analyze runs nothing that could be recorded; leave one of the two out");
     for (const std::string& name : names)
         if (engines::runs_on_runtime(name)) engines_.push_back(name);
     if (engines_.empty())

@@ -12,7 +12,8 @@ public:
     /// `names`: the engines chosen.
     timeline_request(const options& o, const std::vector<std::string>& names);
 
-    /// Records, verifies and writes, and says on `to` where the picture is; nothing without --timeline. False: a run did not verify.
+    /// Records, verifies and writes, and says on `to` where the picture is; nothing without --timeline. False: a run
+    /// did not verify.
     bool carry_out(workloads::workload& work, const config& configuration, engines::device_memory& device, const environment& e,
                    std::FILE* to, const engines::arrivals& when = {}) const;
 

@@ -30,15 +30,17 @@ void print_trace(std::FILE* to, const options& o, const trace::recorded_trace& t
 {
     const bool data = t.dependencies == trace::dependency_source::data;
     std::fprintf(to, "Trace %s%s%s\n", o.kineto.c_str(), !o.kineto.empty() && !o.et.empty() ? " with " : "", o.et.c_str());
-    std::fprintf(to, "  tasks         %zu (matched %llu, unmatched %llu, dropped %llu), %llu byte ranges in %zu storages\n", t.tasks.size(),
-                 static_cast<unsigned long long>(t.matched), static_cast<unsigned long long>(t.unmatched),
+    std::fprintf(to, "  tasks         %zu (matched %llu, unmatched %llu, dropped %llu), %llu byte ranges in %zu storages\n",
+                 t.tasks.size(), static_cast<unsigned long long>(t.matched), static_cast<unsigned long long>(t.unmatched),
                  static_cast<unsigned long long>(t.dropped), static_cast<unsigned long long>(ranges_of(t)), t.spaces.size());
     for (const auto& reason : t.drop_reasons)
         std::fprintf(to, "  dropped       %llu: %s\n", static_cast<unsigned long long>(reason.count), reason.reason.c_str());
     std::fprintf(to, "  dependencies  %s\n",
-                 data ? "data: hazards between byte ranges" : "stream order: what streams and synchronisation imposed, NOT data dependencies");
+                 data ? "data: hazards between byte ranges"
+                      : "stream order: what streams and synchronisation imposed, NOT data dependencies");
     print_edges(to, a);
-    std::fprintf(to, "  contradicted  %llu (the recorded run did not keep these)\n", static_cast<unsigned long long>(a.contradicted));
+    std::fprintf(to, "  contradicted  %llu (the recorded run did not keep these)\n",
+                 static_cast<unsigned long long>(a.contradicted));
     std::fprintf(to, "  work          %s us%s, critical path %s us: at most %.2fx over serial; without address reuse %s us\n",
                  microseconds(a.work_us).c_str(), a.durations_known ? "" : " (durations not recorded: 1 us each)",
                  microseconds(a.critical_path_us).c_str(), a.speedup_unlimited(), microseconds(a.raw_critical_path_us).c_str());

@@ -16,7 +16,8 @@ struct declared_task {
 
 access_entry entry_of(const declared_access& a)
 {
-    return a.rows > 1 ? access_entry::rect(a.mode, a.address, a.bytes, a.rows, a.pitch) : access_entry::range(a.mode, a.address, a.bytes);
+    return a.rows > 1 ? access_entry::rect(a.mode, a.address, a.bytes, a.rows, a.pitch)
+                      : access_entry::range(a.mode, a.address, a.bytes);
 }
 
 class search {
@@ -93,8 +94,8 @@ private:
         }
         if (ancestor[p - first]) return t;
         for (u32 h = p; h-- > first;) {
-            // WAR: a task between that t does not wait for would write the bytes again before p reads them, and hide that t wrote too
-            // early.
+            // WAR: a task between that t does not wait for would write the bytes again before p reads them, and hide
+            // that t wrote too early.
             if (kind_ == "WAR" && !ancestor[h - first] && writes_over(h, forgotten)) return t;
             if (!ancestor[h - first] && !tasks_[h].whole && waits_directly(p, h)) return h;
         }
@@ -170,13 +171,14 @@ private:
 
 broken_edge find_broken_edge(const engines::program& p, const std::string& kind)
 {
-    if (kind != "RAW" && kind != "WAR" && kind != "WAW") throw config_error("unknown kind of edge '" + kind + "': use RAW, WAR or WAW");
+    if (kind != "RAW" && kind != "WAR" && kind != "WAW")
+        throw config_error("unknown kind of edge '" + kind + "': use RAW, WAR or WAW");
     const search s(p, kind);
     broken_edge found;
     for (const u32 span : {4u, 8u, 12u, 24u, 48u})
         if (s.find(span, found)) return found;
-    throw config_error("no " + kind + " edge of this program can be removed so that it shows: every pair close together is ordered in "
-                       "other ways too; use more tasks or another seed");
+    throw config_error("no " + kind + " edge of this program can be removed so that it shows: every pair close together is ordered "
+                       "in other ways too; use more tasks or another seed");
 }
 
 } // namespace slipstream::workloads

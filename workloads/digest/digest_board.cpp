@@ -61,7 +61,8 @@ void digest_board::append_runs(step& s)
         if (reads == 0 && writes == 0) continue; // also at the end: everything that began has ended
         const u32 count = changes[i].cell - cell;
         const auto mode = static_cast<access_mode>((reads > 0 ? 1 : 0) + (writes > 0 ? 2 : 0));
-        const bool fresh = runs_.size() == s.run_first || runs_.back().mode != mode || runs_.back().first + runs_.back().count != cell;
+        const bool fresh = runs_.size() == s.run_first || runs_.back().mode != mode
+            || runs_.back().first + runs_.back().count != cell;
         if (fresh)
             runs_.push_back({cell, count, position, mode});
         else
@@ -146,8 +147,8 @@ verdict digest_board::verify()
     if (bad_tasks == 0 && bad_cells == 0) return {true, {}};
     std::string text;
     if (bad_tasks) {
-        text = std::to_string(bad_tasks) + " of " + std::to_string(results.size()) + " tasks have a wrong digest, the first is task "
-            + std::to_string(first_task);
+        text = std::to_string(bad_tasks) + " of " + std::to_string(results.size())
+            + " tasks have a wrong digest, the first is task " + std::to_string(first_task);
         if (!steps_[first_task].name.empty()) text += " (" + std::string(steps_[first_task].name) + ")";
     }
     if (bad_cells)

@@ -1,4 +1,5 @@
-// The task list of the workloads that are verified by digest, as an image: compiled by nvcc when there is one, else for the host only.
+// The task list of the workloads that are verified by digest, as an image: compiled by nvcc when there is one, else for
+// the host only.
 #pragma once
 #include <slipstream/kernel_image.hpp>
 

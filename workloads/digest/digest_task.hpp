@@ -61,7 +61,8 @@ SLIPSTREAM_BOTH void for_owned_cells(const digest_run* runs, u32 run_count, abi:
 SLIPSTREAM_BOTH void digest_work(u32 iterations)
 {
     u32 x = iterations;
-    // Sixteen at a time: a loop of four instructions takes 3 % longer where it lies across two lines of instruction fetch, which is chance.
+    // Sixteen at a time: a loop of four instructions takes 3 % longer where it lies across two lines of instruction
+    // fetch, which is chance.
 #if defined(__CUDACC__)
 #pragma unroll 16
 #endif

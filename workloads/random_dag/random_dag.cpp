@@ -226,7 +226,8 @@ std::unique_ptr<workload> make(engines::device_memory& device, const parameters&
 
 workload_type random_dag_type()
 {
-    return {"random-dag", "layers of random tasks: ranges, tiles, handles, partial overlaps, whole-memory tasks; verified by digest",
+    return {"random-dag",
+            "layers of random tasks: ranges, tiles, handles, partial overlaps, whole-memory tasks; verified by digest",
             defaults(), &make};
 }
 

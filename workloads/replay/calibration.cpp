@@ -26,7 +26,9 @@ calibrated_work work_that_moves(u64 bytes, u32 blocks)
 
 calibrated calibrate(launch_timer& timer, const calibration_target& target)
 {
-    const auto time_of = [&](const calibrated_work& w) { return timer.run(target.type, target.task_with(w), target.blocks, target.us); };
+    const auto time_of = [&](const calibrated_work& w) {
+        return timer.run(target.type, target.task_with(w), target.blocks, target.us);
+    };
     calibrated out;
     const double digest_us = time_of(out.work);
     out.launched_us = digest_us;

@@ -12,7 +12,8 @@ namespace {
 void check(cudaError_t status, const char* what)
 {
     if (status == cudaSuccess) return;
-    throw device_error(std::string("calibration, ") + what + ": " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")");
+    throw device_error(std::string("calibration, ") + what + ": " + cudaGetErrorString(status)
+                       + " (" + cudaGetErrorName(status) + ")");
 }
 
 // A chain of equal kernel nodes whose kernel is exchanged between launches without instantiating again.

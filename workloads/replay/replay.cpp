@@ -96,8 +96,8 @@ void replay::state::choose_blocks(const trace::recorded_trace& recorded)
         blocks.push_back(static_cast<u32>(std::min<u64>(grid, blocks_max)));
     }
     if (capped != 0)
-        notes.push_back(count_of(capped, "task") + " with more than " + std::to_string(blocks_max) + " blocks (up to " + std::to_string(most)
-                        + ") run with " + std::to_string(blocks_max));
+        notes.push_back(count_of(capped, "task") + " with more than " + std::to_string(blocks_max) + " blocks (up to "
+                        + std::to_string(most) + ") run with " + std::to_string(blocks_max));
 }
 
 // Hazards between byte ranges become hazards between cells. What `after` orders is not declared to anybody, but checked: each
@@ -115,8 +115,8 @@ void replay::state::build_board(const trace::recorded_trace& recorded)
         if (waited_for[i]) own_cell[i] = all_cells++;
     // 32 bits number a cell; the board also wants memory to exist.
     if (all_cells > ~u32{0} || cells.cell_visits > ~u32{0})
-        throw config_error("this trace cuts memory into " + std::to_string(all_cells) + " pieces, more than the replay can number; replay a "
-                           "shorter recording");
+        throw config_error("this trace cuts memory into " + std::to_string(all_cells) + " pieces, more than the replay can number; "
+                           "replay a shorter recording");
     board = std::make_unique<digest_board>(*device, replay_image(), static_cast<u32>(std::max<u64>(all_cells, 2)));
     std::vector<cell_access> declared, hidden;
     for (std::size_t i = 0; i < recorded.tasks.size(); ++i) {
@@ -156,9 +156,11 @@ void replay::state::make_classes(const trace::recorded_trace& recorded)
         class_of.clear();
         for (u32 i = 0; i < tasks.size(); ++i) {
             const trace::recorded_task& t = recorded.tasks[i];
-            const u64 bytes = exact_bytes ? t.moved_bytes : static_cast<u64>(1000000 + bucket(static_cast<double>(t.moved_bytes), step));
+            const u64 bytes = exact_bytes ? t.moved_bytes
+                                          : static_cast<u64>(1000000 + bucket(static_cast<double>(t.moved_bytes), step));
             const u32 runs = static_cast<const replay_task*>(board->arguments(i))->share.run_count;
-            const auto key = std::tuple(blocks[i], bucket(duration_of(t), step), bytes, runs < 8 ? 0 : static_cast<u32>(std::log2(runs)));
+            const auto key = std::tuple(blocks[i], bucket(duration_of(t), step), bytes,
+                                        runs < 8 ? 0 : static_cast<u32>(std::log2(runs)));
             const auto [it, fresh] = index.try_emplace(key, static_cast<u32>(solo.classes.size()));
             if (fresh) {
                 solo.classes.emplace_back();
@@ -185,7 +187,8 @@ void replay::state::calibrate_classes(const replay_options& options)
     if (!device->is_cuda()) {
         for (calibrated_work& w : work) w.iterations = iterations_on_host;
         for (solo_class& c : solo.classes) c.iterations = iterations_on_host;
-        notes.push_back("host device: bodies compute their digest and a few operations; nothing is calibrated and no bytes are streamed");
+        notes.push_back("host device: bodies compute their digest and a few operations; nothing is calibrated "
+                        "and no bytes are streamed");
         return;
     }
     u64 largest = 0, all = 0;
@@ -228,17 +231,19 @@ void replay::state::calibrate_classes(const replay_options& options)
     }
     char text[256];
     if (short_tasks != 0) {
-        std::snprintf(text, sizeof text, "%llu tasks are shorter than our kernel with nothing but its digest (an empty one takes %.2f us here): no "
-                                         "work is added, together they take %.1f us longer than recorded",
+        std::snprintf(text, sizeof text,
+                      "%llu tasks are shorter than our kernel with nothing but its digest (an empty one takes %.2f us here): "
+                      "no work is added, together they take %.1f us longer than recorded",
                       static_cast<unsigned long long>(short_tasks), solo.floor_us, short_extra_us);
         notes.push_back(text);
     }
     if (starved_tasks != 0)
-        notes.push_back(count_of(starved_tasks, "task") + " touch more bytes than their recorded time can move (gathers from large tables, "
-                        "hits in L2, tasks at the launch floor): time has priority, they move " + megabytes(bytes_moved) + " of "
-                        + megabytes(bytes_wanted));
+        notes.push_back(count_of(starved_tasks, "task") + " touch more bytes than their recorded time can move (gathers from "
+                        "large tables, hits in L2, tasks at the launch floor): time has priority, they move "
+                        + megabytes(bytes_moved) + " of " + megabytes(bytes_wanted));
     if (all > scratch_bytes)
-        notes.push_back("bodies stream through " + megabytes(scratch_bytes) + " of scratch memory in turn; nobody looks at its contents");
+        notes.push_back("bodies stream through " + megabytes(scratch_bytes)
+                        + " of scratch memory in turn; nobody looks at its contents");
 }
 
 void replay::state::measure_resident(const replay_options& options)
@@ -302,15 +307,17 @@ void replay::state::describe(const trace::recorded_trace& recorded)
         for (const auto& [threads, tasks] : block_sizes)
             list += (list.empty() ? "" : ", ") + std::to_string(threads) + " (" + count_of(tasks, "task") + ")";
         notes.push_back("recorded block sizes: " + list + "; every body runs with "
-                        + (device->is_cuda() ? std::to_string(board->program().image().cuda->threads) + " threads, a compile-time property"
-                                             : std::string("the host's block of one thread")));
+                        + (device->is_cuda()
+                               ? std::to_string(board->program().image().cuda->threads) + " threads, a compile-time property"
+                               : std::string("the host's block of one thread")));
     }
     if (without_grid != 0)
-        notes.push_back(count_of(without_grid, "task") + " without a recorded grid (copies, memsets, operators): one block for each 32 KiB, at "
-                        "most 128, is assumed");
+        notes.push_back(count_of(without_grid, "task") + " without a recorded grid (copies, memsets, operators): one block for "
+                        "each 32 KiB, at most 128, is assumed");
     if (without_bytes != 0)
         notes.push_back("bytes of " + count_of(without_bytes, "task") + " are not in the trace: "
-                        + (assumed_bytes ? megabytes(assumed_bytes) + " are assumed, the ranges of their operators" : "none are assumed"));
+                        + (assumed_bytes ? megabytes(assumed_bytes) + " are assumed, the ranges of their operators"
+                                         : "none are assumed"));
     if (without_duration != 0)
         notes.push_back("durations of " + count_of(without_duration, "task") + " are not in the trace: 5 us each are assumed");
     if (recorded.dependencies == trace::dependency_source::stream_order)
@@ -324,7 +331,8 @@ engines::arrivals arrivals_of(const trace::recorded_trace& recorded, engines::ar
     engines::arrivals out{mode};
     if (mode != engines::arrival_mode::paced) return out;
     if (!recorded.durations_known)
-        throw config_error("paced replay needs recorded times: an execution trace alone has none, give the Kineto trace of the same run");
+        throw config_error("paced replay needs recorded times: an execution trace alone has none, "
+                           "give the Kineto trace of the same run");
     for (const trace::recorded_task& t : recorded.tasks) out.at_us.push_back(t.submit_us - recorded.tasks.front().submit_us);
     // Each engine waits through all of it in each run.
     if (!out.at_us.empty() && out.at_us.back() > paced_us_max)

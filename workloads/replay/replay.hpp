@@ -35,8 +35,8 @@ struct solo_times {
     std::vector<solo_class> classes;
 };
 
-/// When the tasks of a replay arrive. Paced: at the recorded times of their launch calls, from the first one on. Throws config_error
-/// when the trace has none, or when the last one is more than ten minutes behind the first.
+/// When the tasks of a replay arrive. Paced: at the recorded times of their launch calls, from the first one on. Throws
+/// config_error when the trace has none, or when the last one is more than ten minutes behind the first.
 engines::arrivals arrivals_of(const trace::recorded_trace& recorded, engines::arrival_mode mode);
 
 class replay final : public workload {

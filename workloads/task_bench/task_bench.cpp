@@ -112,8 +112,10 @@ task_bench::task_bench(engines::device_memory& device, const task_bench_plan& pl
     expected_results_.resize(results);
     if (plan.handles && !plan.rows)
         for (u64 i = 0; i < outputs; ++i)
-            handles_.push_back(program_.register_range(board_ + sizeof(point_header) + i * sizeof(point_output), sizeof(point_output),
-                                                       static_cast<double>(i % plan.graph.width) / plan.graph.width)); // a point's are one part's
+            handles_.push_back(program_.register_range(board_ + sizeof(point_header) + i * sizeof(point_output),
+                                                       sizeof(point_output),
+                                                       // a point's are one part's
+                                                       static_cast<double>(i % plan.graph.width) / plan.graph.width));
     header_.graph = plan.graph;
     header_.buffers = plan.buffers;
     header_.held = ~0u;

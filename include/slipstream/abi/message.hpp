@@ -1,12 +1,12 @@
 // The wire format: how one task crosses the bus, in 16-byte chunks that carry their own lap tag.
 //
 // LAYOUT of a ring slot: 64 bytes = 4 chunks; of a chunk: words 0-2 payload, word 3 tag.
-//   tag = lap + 1 (mod 2^32), lap = ring position / ring slots (a power of two). Zero-filled memory is no valid lap 0. A slot is overwritten
-//   only after the reader acknowledged it, so a reader can meet only the current tag or the one of the lap before.
+//   tag = lap + 1 (mod 2^32), lap = ring position / ring slots (a power of two). Zero-filled memory is no valid lap 0. A slot is
+//   overwritten only after the reader acknowledged it, so a reader can meet only the current tag or the one of the lap before.
 // A message is a run of chunks; it starts on a slot boundary and its last slot is filled up with empty chunks:
-//   header        w0 blocks | w1 task type (13 bits), crossing: peer (3), flags (8), 1 + chunks of entries if plain (8) | w2 entries (after +
-//                 accesses; 16 bits), scalar words (7), crossing: meeting (9). Plain: no entry takes two chunks, and the message is no longer than
-//                 message_plain_slots slots, nor than its ring
+//   header        w0 blocks | w1 task type (13 bits), crossing: peer (3), flags (8), 1 + chunks of entries if plain (8)
+//                 | w2 entries (after + accesses; 16 bits), scalar words (7), crossing: meeting (9). Plain: no entry takes two
+//                 chunks, and the message is no longer than message_plain_slots slots, nor than its ring
 //   entries       in order: `after` entries, accesses of the typed members in member order, further accesses
 //   scalars       3 words a chunk
 // An entry's first word says what it is. A handle takes one word, three to a chunk; a run of handles that does not fill
@@ -17,8 +17,9 @@
 //   rect    the same with w2 = width in bytes, then a chunk: w0 = rows, w1 = pitch in bytes
 //   after   w0 = kind<<25 | ring, w1 = position bits 31..0, w2 = position bits 63..32
 //           ring 255: no task but a CUDA stream: join word = position bits 63..32, raised to at least bits 31..0 (it wraps)
-// A task that touches memory of several parts of an engine (config::parts) crosses: it goes to one of them, its home, and a stand-in goes to each of the
-// others, with what the task does to memory there, and without blocks (header w0 = 0). See device/crossing.hpp.
+// A task that touches memory of several parts of an engine (config::parts) crosses: it goes to one of them, its home,
+// and a stand-in goes to each of the others, with what the task does to memory there, and without blocks (header w0 = 0).
+// See device/crossing.hpp.
 //
 // Kept free for what may come:
 //   tile-level dependencies     entry kind `after` gains a threshold: the spare bits of its w0 (24..16)
@@ -36,7 +37,8 @@ namespace slipstream::abi {
 
 inline constexpr u32 chunk_payload_words = 3;
 inline constexpr u32 slot_chunks = 4;
-inline constexpr u32 message_plain_slots = 8; ///< what the reader fetches at a time: a plain message is no longer, nor longer than its ring
+inline constexpr u32 message_plain_slots = 8; ///< what the reader fetches at a time: a plain message is no longer,
+                                              ///< nor longer than its ring
 inline constexpr u32 address_bits = 57; ///< canonical user-space addresses of x86-64 and of the GPU
 
 /// How a task uses an access. Bits: 1 reads, 2 writes, 4 reserved for reductions.
@@ -75,7 +77,8 @@ SLIPSTREAM_BOTH u32 lap_tag(u64 position, u32 slots)
 
 inline constexpr u32 parts_max = 8;
 inline constexpr u32 meetings_max = 512; ///< of crossing tasks with the same home; the host has no more of them under way
-/// What the host says of a task, or a stand-in, that ended for what happened in another part of the engine, until it has found out what that was.
+/// What the host says of a task, or a stand-in, that ended for what happened in another part of the engine,
+/// until it has found out what that was.
 inline constexpr u32 status_crossing = 0xffffffff;
 
 /// Where a crossing task and its stand-ins meet.
@@ -84,7 +87,8 @@ struct crossing_word {
 
     SLIPSTREAM_BOTH static crossing_word make(u32 meeting, u32 peer) { return {meeting | peer << 9}; }
     SLIPSTREAM_BOTH u32 meeting() const { return word & (meetings_max - 1); } ///< of its home's
-    SLIPSTREAM_BOTH u32 peer() const { return word >> 9; } ///< of the task: how many stand-ins it has; of a stand-in: the task's home
+    SLIPSTREAM_BOTH u32 peer() const { return word >> 9; } ///< of the task: how many stand-ins it has;
+                                                           ///< of a stand-in: the task's home
 };
 static_assert(meetings_max == 1u << 9 && parts_max == 1u << 3);
 
@@ -109,7 +113,8 @@ struct message_header {
 
     SLIPSTREAM_BOTH chunk encode() const
     {
-        return chunk{{blocks, type | crossing.peer() << 13 | flags << 16 | entry_chunks_plus_one << 24, entries | scalars << 16 | crossing.meeting() << 23, 0}};
+        return chunk{{blocks, type | crossing.peer() << 13 | flags << 16 | entry_chunks_plus_one << 24,
+                      entries | scalars << 16 | crossing.meeting() << 23, 0}};
     }
     SLIPSTREAM_BOTH static message_header decode(const chunk& c)
     {
@@ -133,10 +138,12 @@ SLIPSTREAM_BOTH u32 encode_first(entry_kind kind, access_mode mode, u32 low_bits
     return static_cast<u32>(mode) << 28 | static_cast<u32>(kind) << 25 | low_bits;
 }
 
-/// The chunk of a range, or the first one of a rectangle or long range. `first`: what encode_first makes of kind and mode; of `bytes` the low word.
+/// The chunk of a range, or the first one of a rectangle or long range. `first`: what encode_first makes of kind and mode;
+/// of `bytes` the low word.
 SLIPSTREAM_BOTH chunk encode_range(u32 first, u64 address, u64 bytes)
 {
-    return {{first | (static_cast<u32>(address >> 32) & ((1u << (address_bits - 32)) - 1)), static_cast<u32>(address), static_cast<u32>(bytes), 0}};
+    return {{first | (static_cast<u32>(address >> 32) & ((1u << (address_bits - 32)) - 1)), static_cast<u32>(address),
+             static_cast<u32>(bytes), 0}};
 }
 
 SLIPSTREAM_BOTH access_mode mode_of(u32 first_word) { return static_cast<access_mode>(first_word >> 28 & 7); }

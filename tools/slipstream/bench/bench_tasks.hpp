@@ -120,8 +120,8 @@ struct store_task {
     }
 };
 
-using bench_list =
-    task_list<step_task, relay_task, join_2_task, join_8_task, join_task, sum_task, gather_task, store_task, copy_task, fill_task, marker_task>;
+using bench_list = task_list<step_task, relay_task, join_2_task, join_8_task, join_task, sum_task, gather_task, store_task,
+                             copy_task, fill_task, marker_task>;
 
 /// The image of bench_list; compiled by nvcc where there is one.
 kernel_image bench_image();

@@ -11,7 +11,8 @@ const std::vector<benchmark>& all_benchmarks()
         {"echo", "from submit to the host seeing the task complete, on an idle device", bench_echo},
         {"blocks", "one more dependent task of 1 to 500 blocks, 4 KB each", bench_blocks},
         {"window", "throughput at windows of 64, 256 and 1024 tasks", bench_window},
-        {"parts", "throughput of one engine of 1 to 7 parts, each with its share of the SMs and memory of its own, fed by one thread", bench_parts},
+        {"parts", "throughput of one engine of 1 to 7 parts, each with its share of the SMs and memory of its own, "
+                  "fed by one thread", bench_parts},
         {"bus", "bytes across the bus for one more task, ring full: of one slot, of two", bench_bus},
         {"bodies", "copy, reduction, GEMM and fp64 in one task list, alone and mixed, against the same launched", bench_bodies},
         {"large", "one task of 10^6 blocks that write 4 B, even and skewed, against the same launched", bench_large},

@@ -63,7 +63,8 @@ struct benchmark {
     std::vector<figure> (*run)(const bench_setup&);
 };
 
-/// In the order of the documentation; those that give no plain list of figures of this engine are not among them: floors, guard, metg, targets.
+/// In the order of the documentation; those that give no plain list of figures of this engine are not among them:
+/// floors, guard, metg, targets.
 const std::vector<benchmark>& all_benchmarks();
 
 } // namespace slipstream::bench

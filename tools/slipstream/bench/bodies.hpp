@@ -49,7 +49,8 @@ template <class Block> SLIPSTREAM_BODY void relay_words(Block& block, const u32*
 }
 
 /// Folds `parts` arrays, part_at(0), part_at(1) ..., into `to`; aligned as above.
-template <class Block, class PartAt> SLIPSTREAM_BODY void join_arrays(Block& block, u32 parts, PartAt part_at, u32* to, u32 count, u32 number)
+template <class Block, class PartAt>
+SLIPSTREAM_BODY void join_arrays(Block& block, u32 parts, PartAt part_at, u32* to, u32 count, u32 number)
 {
     auto* const target = reinterpret_cast<quad*>(to);
     for (u32 i = block.rank(); i < count / 4; i += block.size()) {

@@ -37,13 +37,15 @@ figure bus_figure(const bench_setup& s, declared what)
     for (u32 i = 0; i < s.how_long.repeats; ++i) {
         const bus_traffic once = stream->run_counted(tasks), twice = stream->run_counted(2 * tasks);
         const auto slope = [&](direction& d) {
-            d.each.push_back((static_cast<double>(d.bytes(twice)) - static_cast<double>(d.bytes(once))) / static_cast<double>(tasks));
+            d.each.push_back((static_cast<double>(d.bytes(twice)) - static_cast<double>(d.bytes(once)))
+                             / static_cast<double>(tasks));
         };
         slope(all);
         for (direction& d : parts) slope(d);
     }
 
-    figure f{std::string("bus, ") + (what == declared::four_ranges ? "two slots: 4 raw ranges" : "one slot: handles, 2 in 1 out"), "B", spread_of(all.each)};
+    figure f{std::string("bus, ") + (what == declared::four_ranges ? "two slots: 4 raw ranges" : "one slot: handles, 2 in 1 out"),
+             "B", spread_of(all.each)};
     for (const direction& d : parts) {
         f.further.emplace_back(d.name, spread_of(d.each).median);
         f.note += (f.note.empty() ? "of it " : ", ") + std::string(d.name) + " " + number_text(f.further.back().second);

@@ -42,7 +42,8 @@ figure chain_figure(const bench_setup& s, u32 bytes)
     return f;
 }
 
-// Without chaining a task that is mailed before the one it waits for is done goes to an idle worker, so to another one: the flight log of a run shows how often.
+// Without chaining a task that is mailed before the one it waits for is done goes to an idle worker, so to another one:
+// the flight log of a run shows how often.
 figure moved_chain_figure(const bench_setup& given)
 {
     constexpr u32 looked_at = 4000;
@@ -82,7 +83,8 @@ figure moved_chain_figure(const bench_setup& given)
 std::vector<figure> bench_chain(const bench_setup& s)
 {
     std::vector<figure> out{chain_figure(s, 4096)};
-    if (s.configuration.staging) out.push_back(moved_chain_figure(s)); // else it goes to the worker that has just become idle, the same one
+    if (s.configuration.staging)
+        out.push_back(moved_chain_figure(s)); // else it goes to the worker that has just become idle, the same one
     out.push_back(chain_figure(s, 4));
     out.push_back(chain_figure(s, 0));
     return out;
@@ -119,7 +121,9 @@ figure fan_figure(const bench_setup& s, u32 width, fan_parts parts)
     s.floors.prepare(alternatives);
     bench_runtime runtime(s.configuration);
     fan stream(runtime, s.lose_a_task, width, parts);
-    const std::string where = parts == fan_parts::handles ? ", by handle" : parts == fan_parts::pieces ? ", parts in one buffer" : "";
+    const std::string where = parts == fan_parts::handles  ? ", by handle"
+                              : parts == fan_parts::pieces ? ", parts in one buffer"
+                                                           : "";
     figure f = measured(s, "fan of " + std::to_string(width) + ", 4 KB, a round" + where, stream, {}, alternatives);
     if (f.note.empty()) f.note = "a round is " + std::to_string(width + 2) + " tasks and 3 hops";
     return f;

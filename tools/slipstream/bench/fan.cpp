@@ -3,7 +3,8 @@
 
 namespace slipstream::bench {
 
-fan::fan(bench_runtime& runtime, bool lose_a_task, u32 width, fan_parts parts) : task_stream(runtime, lose_a_task), width_(width), source_(runtime, body_words)
+fan::fan(bench_runtime& runtime, bool lose_a_task, u32 width, fan_parts parts)
+    : task_stream(runtime, lose_a_task), width_(width), source_(runtime, body_words)
 {
     if (parts == fan_parts::pieces) parts_.emplace_back(runtime, static_cast<u64>(body_words) * width);
     else
@@ -33,7 +34,9 @@ void fan::submit_rounds(u64 count, u64 lost, const Source& source, PartOf part_o
 void fan::submit(u64 count, u64 lost)
 {
     if (!handles_.empty()) submit_rounds(count, lost, handles_[0], [&](u32 k) -> const data_handle& { return handles_[1 + k]; });
-    else if (parts_.size() == 1) submit_rounds(count, lost, source_, [&](u32 k) { return out<u32>{parts_[0].data() + static_cast<u64>(k) * body_words, body_words}; });
+    else if (parts_.size() == 1)
+        submit_rounds(count, lost, source_,
+                      [&](u32 k) { return out<u32>{parts_[0].data() + static_cast<u64>(k) * body_words, body_words}; });
     else submit_rounds(count, lost, source_, [&](u32 k) -> const buffer<u32>& { return parts_[k]; });
 }
 

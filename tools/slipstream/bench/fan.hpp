@@ -4,8 +4,8 @@
 
 namespace slipstream::bench {
 
-/// Where the readers of a fan write to: each into a buffer of its own (two or eight of them), which tasks name by handle or as a range, or into its piece of one
-/// buffer, which the joiner reads as a whole.
+/// Where the readers of a fan write to: each into a buffer of its own (two or eight of them), which tasks name by handle or as a
+/// range, or into its piece of one buffer, which the joiner reads as a whole.
 enum class fan_parts { handles, buffers, pieces };
 
 /// Each task reads and writes 4 KB (the joiner reads 4 KB a reader). A run's count is in rounds of width + 2 tasks.

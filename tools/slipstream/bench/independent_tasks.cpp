@@ -16,12 +16,16 @@ u64 places_of(const bench_runtime& runtime)
     return runtime.parts() > 1 ? std::bit_ceil(u64{2} * runtime.configuration().window) : places;
 }
 
-/// The parts of an engine in turn, so many tasks each: which one task i goes to, and how many of it were there before. No division: this is timed.
+/// The parts of an engine in turn, so many tasks each: which one task i goes to, and how many of it were there before.
+/// No division: this is timed.
 class turns {
 public:
     explicit turns(u32 parts) : parts_(parts) {}
     /// Of so many tasks in all, no part has more.
-    static u64 most_of_a_part(u64 tasks, u32 parts) { return (tasks + tasks_a_turn * parts - 1) / (tasks_a_turn * parts) * tasks_a_turn; }
+    static u64 most_of_a_part(u64 tasks, u32 parts)
+    {
+        return (tasks + tasks_a_turn * parts - 1) / (tasks_a_turn * parts) * tasks_a_turn;
+    }
     u32 part() const { return part_; }
     u64 before() const { return first_ + at_; }
     void advance()
@@ -76,7 +80,8 @@ private:
     struct part_memory {
         buffer<u32> inputs, outputs;
         std::vector<data_handle> in;
-        std::vector<sum_task> tasks; ///< of each place, but for its lap and number: what a submitter does for a task should be the submission
+        std::vector<sum_task> tasks; ///< of each place, but for its lap and number: what a submitter does for a task should be
+                                     ///< the submission
     };
 
     part_memory make_part(u32 part)

@@ -9,7 +9,10 @@ template <class List, kernel_image (*Image)()> class listed_runtime : public run
 public:
     explicit listed_runtime(const config& configuration) : runtime_base(configuration, Image()) {}
 
-    template <class Task> [[gnu::always_inline]] task_handle submit(const Task& task) { return this->submit_as(List::template index_of<Task>(), task); }
+    template <class Task> [[gnu::always_inline]] task_handle submit(const Task& task)
+    {
+        return this->submit_as(List::template index_of<Task>(), task);
+    }
     template <class Task> task_handle submit(const Task& task, const submit_options& options)
     {
         return this->submit_as(List::template index_of<Task>(), task, options);

@@ -16,8 +16,8 @@ double seconds_since(clock::time_point start)
     return std::chrono::duration<double>(clock::now() - start).count();
 }
 
-// Words that tasks of one block step, one each, in turn; at most `places` of them are in flight. A power of two: a division for each task would be timed
-// as a part of its submission.
+// Words that tasks of one block step, one each, in turn; at most `places` of them are in flight. A power of two: a division for
+// each task would be timed as a part of its submission.
 class stepped_words {
 public:
     stepped_words(bench_runtime& runtime, u32 places) : runtime_(runtime), words_(runtime, places), expected_(places, 0)
@@ -150,7 +150,8 @@ std::vector<figure> bench_echo(const bench_setup& s)
 
 namespace {
 
-/// Nanoseconds of one submission, a sample a batch: `batch` tasks into empty rings, so that the submitter never waits; then all are waited for.
+/// Nanoseconds of one submission, a sample a batch: `batch` tasks into empty rings, so that the submitter never waits;
+/// then all are waited for.
 template <class Words>
 figure submission_cost(const bench_setup& s, bench_runtime& runtime, const char* name, u64 batch, Words& words)
 {

@@ -60,7 +60,9 @@ public:
         t.conditions.push_back({what, value, limit, at_least});
         if (!std::isfinite(value) || !std::isfinite(limit)) {
             t.outcome = verdict::not_measured;
-            if (t.why.empty()) t.why = what + ": no figure: " + (t.measured->note.empty() ? "the times were noise; give more tasks" : t.measured->note);
+            if (t.why.empty())
+                t.why = what + ": no figure: "
+                        + (t.measured->note.empty() ? "the times were noise; give more tasks" : t.measured->note);
         } else if (t.outcome == verdict::met && !t.conditions.back().holds()) {
             t.outcome = verdict::falls_short;
         }
@@ -185,7 +187,8 @@ void add_metg_row(target_list& list, const bench_setup& s)
 void add_wide_rows(target_list& list, const bench_setup& s)
 {
     for (const wide_kind kind : {wide_kind::even, wide_kind::skewed}) {
-        list.row("one task of 10^6 blocks, " + std::string(wide_name(kind)), ">= 1.0 x the same body launched", large_figure(s, kind));
+        list.row("one task of 10^6 blocks, " + std::string(wide_name(kind)), ">= 1.0 x the same body launched",
+                 large_figure(s, kind));
         list.share_of(launched(kind), 1, "rate, of the same body launched");
     }
     const std::string trouble = bodies_trouble(s);

@@ -39,13 +39,14 @@ SLIPSTREAM_BODY void plain_tile(const Block& block, bf16_factor a, bf16_factor b
     }
 }
 
-// Slices of both factors pass through scratch memory, three in flight. Pitches keep the eight rows that ldmatrix takes at once in different banks, and each
-// on the 16 bytes that it wants.
+// Slices of both factors pass through scratch memory, three in flight. Pitches keep the eight rows that ldmatrix takes at once in
+// different banks, and each on the 16 bytes that it wants.
 inline constexpr u32 gemm_stages = 3;
 inline constexpr u32 slice_pitch_a = gemm_slice + 8, slice_pitch_b = gemm_side + 8;
 inline constexpr u32 stage_values = gemm_side * slice_pitch_a + gemm_slice * slice_pitch_b;
 inline constexpr u32 gemm_shared_bytes = 2 * gemm_stages * stage_values;
-static_assert(2 * slice_pitch_a % 16 == 0 && 2 * slice_pitch_b % 16 == 0 && 2 * gemm_side * slice_pitch_a % 16 == 0 && 2 * stage_values % 16 == 0);
+static_assert(2 * slice_pitch_a % 16 == 0 && 2 * slice_pitch_b % 16 == 0 && 2 * gemm_side * slice_pitch_a % 16 == 0
+              && 2 * stage_values % 16 == 0);
 
 #if defined(__CUDACC__)
 
@@ -53,8 +54,8 @@ template <class Block> inline constexpr bool has_tensor_cores = false;
 template <u32 Threads> inline constexpr bool has_tensor_cores<cuda_block<Threads>> = true;
 template <u32 Threads> inline constexpr bool has_tensor_cores<cuda_group<Threads>> = true;
 
-/// A lane's share of a 16 x 16 piece of a bfloat16 matrix in shared memory, as the tensor cores want it of the left factor: rows of `pitch` bytes, this lane's
-/// 16 bytes at `at` (row lane % 16, half lane / 16).
+/// A lane's share of a 16 x 16 piece of a bfloat16 matrix in shared memory, as the tensor cores want it of the left factor: rows
+/// of `pitch` bytes, this lane's 16 bytes at `at` (row lane % 16, half lane / 16).
 __device__ __forceinline__ void load_piece(u32 (&piece)[4], u32 at)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -86,7 +87,8 @@ __device__ __forceinline__ void tensor_tile(const Block& block, bf16_factor a, b
     constexpr u32 side = 16, down = 4, across = 4; // pieces of a warp
     constexpr u32 copied = 8;                      // elements of one asynchronous copy: 16 bytes
     u16* const scratch = block.template shared<u16>(gemm_shared_bytes / 2);
-    const u32 lane = block.rank() % 32, warp = block.rank() / 32, first_row = warp / 2 * down * side, first_column = warp % 2 * across * side;
+    const u32 lane = block.rank() % 32, warp = block.rank() / 32,
+              first_row = warp / 2 * down * side, first_column = warp % 2 * across * side;
 
     const auto fetch = [&](u32 slice) {
         if (slice * gemm_slice < depth) {

@@ -11,8 +11,9 @@
 
 namespace slipstream::bench {
 
-/// The block's word of the ledger: read first, so that the round trip is hidden behind the body's own, written last. (With a null pointer for the
-/// other threads, in place of the flag, ptxas 13.0 may ask for it before it is there: a thread without one then read address 0.)
+/// The block's word of the ledger: read first, so that the round trip is hidden behind the body's own, written last.
+/// (With a null pointer for the other threads, in place of the flag, ptxas 13.0 may ask for it before it is there: a
+/// thread without one then read address 0.)
 class ledger_word {
 public:
     template <class Block>
@@ -32,7 +33,8 @@ private:
 };
 
 /// Calls use(index, quad) for this thread's part of a block's share, `InFlight` loads at a time.
-template <u32 InFlight, class Block, class Use> SLIPSTREAM_BODY void stream_share(const Block& block, const u32* share, const Use& use)
+template <u32 InFlight, class Block, class Use>
+SLIPSTREAM_BODY void stream_share(const Block& block, const u32* share, const Use& use)
 {
     constexpr u32 quads = share_words / 4, each = quads / Block::size();
     constexpr u32 in_flight = each < InFlight ? each : InFlight;
@@ -86,8 +88,8 @@ struct wide_copy_task {
     }
 };
 
-/// The sum of a share, plus number; over the block, on the GPU, by CUB's block reduction where it is launched, by CUB's warp reductions where blocks lie side
-/// by side on a worker: the next block's loads then come while this one's sum is made.
+/// The sum of a share, plus number; over the block, on the GPU, by CUB's block reduction where it is launched, by CUB's warp
+/// reductions where blocks lie side by side on a worker: the next block's loads then come while this one's sum is made.
 struct wide_reduction_task {
     static constexpr const char* name = "wide_reduction";
     static constexpr wide_kind kind = wide_kind::reduction;

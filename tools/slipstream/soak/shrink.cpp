@@ -7,8 +7,9 @@ namespace {
 
 class shrinker {
 public:
-    shrinker(const soak_case& failing, const std::string& verdict, const trial& run, u32 attempts, std::chrono::steady_clock::time_point until)
-        : best_{failing, verdict, 0}, run_(run), attempts_(attempts), until_(until)
+    shrinker(const soak_case& failing, const std::string& verdict, const trial& run, u32 attempts,
+             std::chrono::steady_clock::time_point until)
+        : best_{failing, verdict, 0, {}}, run_(run), attempts_(attempts), until_(until)
     {
         best_.smallest.keep = std::min(failing.keep, failing.tasks - failing.from);
     }
@@ -17,16 +18,20 @@ public:
     {
         for (bool smaller = true; smaller && !late();) {
             smaller = false;
-            // Each by itself: what is left shows what the failure needs. Other threads make another stream, so that comes before the cuts.
+            // Each by itself: what is left shows what the failure needs. Other threads make another stream, so that
+            // comes before the cuts.
             const soak_case usual;
             for (const auto& change : std::initializer_list<std::function<void(soak_case&)>>{
-                     [](soak_case& c) { c.parts = 1; }, [](soak_case& c) { c.parts = std::min(c.parts, 2u); }, [](soak_case& c) { c.placement = 0; },
-                     [](soak_case& c) { c.parks = 0; }, [&](soak_case& c) { c.residency_ms = usual.residency_ms; }, [](soak_case& c) { c.start = 0; },
-                     [](soak_case& c) { c.staging = 1; }, [](soak_case& c) { c.chaining = 0; }, [](soak_case& c) { c.per_sm = 1; }, [](soak_case& c) { c.threads = 1; },
-                     [](soak_case& c) { c.threads = std::min(c.threads, 2u); }, [](soak_case& c) { c.workers = std::min(c.workers, 4u); }, [](soak_case& c) { c.workers = std::min(c.workers, 2u); },
+                     [](soak_case& c) { c.parts = 1; }, [](soak_case& c) { c.parts = std::min(c.parts, 2u); },
+                     [](soak_case& c) { c.placement = 0; }, [](soak_case& c) { c.parks = 0; },
+                     [&](soak_case& c) { c.residency_ms = usual.residency_ms; }, [](soak_case& c) { c.start = 0; },
+                     [](soak_case& c) { c.staging = 1; }, [](soak_case& c) { c.chaining = 0; }, [](soak_case& c) { c.per_sm = 1; },
+                     [](soak_case& c) { c.threads = 1; }, [](soak_case& c) { c.threads = std::min(c.threads, 2u); },
+                     [](soak_case& c) { c.workers = std::min(c.workers, 4u); },
+                     [](soak_case& c) { c.workers = std::min(c.workers, 2u); },
                      [](soak_case& c) { c.window = std::max(std::min(c.window, 2u), c.threads + 1); },
-                     [](soak_case& c) { c.window = std::max(std::min(c.window, 16u), c.threads + 1); }, [](soak_case& c) { c.ring = std::min(c.ring, 2u); },
-                     [](soak_case& c) { c.ring = std::min(c.ring, 64u); }})
+                     [](soak_case& c) { c.window = std::max(std::min(c.window, 16u), c.threads + 1); },
+                     [](soak_case& c) { c.ring = std::min(c.ring, 2u); }, [](soak_case& c) { c.ring = std::min(c.ring, 64u); }})
                 smaller |= take_if_failing(change);
             smaller |= cut_tasks();
         }
@@ -81,7 +86,8 @@ private:
 
 } // namespace
 
-shrunk_case shrink(const soak_case& failing, const std::string& verdict, const trial& run, u32 attempts, std::chrono::steady_clock::time_point until)
+shrunk_case shrink(const soak_case& failing, const std::string& verdict, const trial& run, u32 attempts,
+                   std::chrono::steady_clock::time_point until)
 {
     return shrinker(failing, verdict, run, attempts, until).result();
 }

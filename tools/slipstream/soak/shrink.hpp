@@ -16,8 +16,10 @@ struct shrunk_case {
     std::string ended; ///< what a trial threw that ended the search (device_error); empty: none did
 };
 
-/// `failing` has failed with `verdict`. A case may fail by chance only: each smaller one is tried `attempts` times before it is taken
-/// for good. Gives up with what it has at the deadline, and when a trial throws device_error: further ones would find no device.
-shrunk_case shrink(const soak_case& failing, const std::string& verdict, const trial& run, u32 attempts, std::chrono::steady_clock::time_point until);
+/// `failing` has failed with `verdict`. A case may fail by chance only: each smaller one is tried `attempts` times
+/// before it is taken for good. Gives up with what it has at the deadline, and when a trial throws device_error:
+/// further ones would find no device.
+shrunk_case shrink(const soak_case& failing, const std::string& verdict, const trial& run, u32 attempts,
+                   std::chrono::steady_clock::time_point until);
 
 } // namespace slipstream::soak

@@ -33,7 +33,8 @@ public:
         const u64 rest = i % round;
         const u32 first = static_cast<u32>(i / round) * styles;
         if (rest < streams_of(0)) return {first, static_cast<u32>(rest)};
-        return {first + 1 + static_cast<u32>((rest - streams_of(0)) / streams_of(1)), static_cast<u32>((rest - streams_of(0)) % streams_of(1))};
+        return {first + 1 + static_cast<u32>((rest - streams_of(0)) / streams_of(1)),
+                static_cast<u32>((rest - streams_of(0)) % streams_of(1))};
     }
     soak_case case_of(u32 number) const
     {
@@ -152,7 +153,8 @@ soak_result run_soak(const soak_request& request, const std::function<void(const
         u64 done = 0;
         u64 launches_before = 0, pauses_before = 0;
         for (u64 i = 0;; ++i) {
-            const bool enough = (request.tasks != 0 && done >= request.tasks) || (request.seconds > 0 && seconds_since(begin) >= request.seconds);
+            const bool enough = (request.tasks != 0 && done >= request.tasks)
+                                || (request.seconds > 0 && seconds_since(begin) >= request.seconds);
             const plan::place at = streams.at(i);
             const bool fresh = at.stream == 0 || result.cases.empty();
             if (!result.cases.empty() && (fresh || enough)) told(result.cases.back(), true);
@@ -164,7 +166,8 @@ soak_result run_soak(const soak_request& request, const std::function<void(const
             try {
                 if (fresh) {
                     engine.reset();
-                    engine = std::make_unique<soak_engine>(streams.case_of(at.number), request.device, stall_limit, streams.tasks());
+                    engine = std::make_unique<soak_engine>(streams.case_of(at.number), request.device, stall_limit,
+                                                           streams.tasks());
                     result.cases.push_back({streams.case_of(at.number), at.number});
                     launches_before = pauses_before = 0;
                 }
@@ -190,7 +193,8 @@ soak_result run_soak(const soak_request& request, const std::function<void(const
     if (!verdict.empty()) {
         const auto until = clock::now() + std::chrono::milliseconds(static_cast<long>(1000 * request.shrink_seconds));
         const u32 attempts = request.hide ? 8 : 20; // what is hidden on purpose shows nearly always
-        result.failure = lost ? soak_failure{failing, verdict, false, {}, {}} : examine(failing, verdict, run_fresh, attempts, until);
+        result.failure = lost ? soak_failure{failing, verdict, false, {}, {}}
+                              : examine(failing, verdict, run_fresh, attempts, until);
     }
     result.seconds = seconds_since(begin);
     return result;

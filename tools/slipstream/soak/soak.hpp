@@ -48,7 +48,8 @@ struct soak_result {
 };
 
 /// `failing` has failed with `verdict`: does it again, and how small can it be made? See shrink().
-soak_failure examine(const soak_case& failing, const std::string& verdict, const trial& run, u32 attempts, std::chrono::steady_clock::time_point until);
+soak_failure examine(const soak_case& failing, const std::string& verdict, const trial& run, u32 attempts,
+                     std::chrono::steady_clock::time_point until);
 
 /// Ends with the first failure. told: after every stream, with the case so far; the last call of a case says so.
 soak_result run_soak(const soak_request& request, const std::function<void(const case_record&, bool over)>& told);

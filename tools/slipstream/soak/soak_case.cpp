@@ -49,7 +49,8 @@ const std::vector<key>& keys()
         SLIPSTREAM_KEY(keep, 0, ~0u),           SLIPSTREAM_KEY(window, 2, 4096),       SLIPSTREAM_KEY(ring, 2, 1u << 24),
         SLIPSTREAM_KEY(threads, 1, 8),          SLIPSTREAM_KEY(per_sm, 1, 2),          SLIPSTREAM_KEY(workers, 1, 1024),
         SLIPSTREAM_KEY(parts, 1, abi::parts_max), SLIPSTREAM_KEY(placement, 0, ~0u),
-        SLIPSTREAM_KEY(residency_ms, 1, 10000), SLIPSTREAM_KEY(parks, 0, 1),           SLIPSTREAM_KEY(staging, 0, 1), SLIPSTREAM_KEY(chaining, 0, 1),
+        SLIPSTREAM_KEY(residency_ms, 1, 10000), SLIPSTREAM_KEY(parks, 0, 1),
+        SLIPSTREAM_KEY(staging, 0, 1),          SLIPSTREAM_KEY(chaining, 0, 1),
         SLIPSTREAM_KEY(start, 0, u64{1} << 54), SLIPSTREAM_KEY(hide, 0, 3)};
 #undef SLIPSTREAM_KEY
     return all;
@@ -94,15 +95,16 @@ soak_case soak_case::read(const std::string& text)
         u64 number = 0;
         const auto [rest, problem] = std::from_chars(value.data(), value.data() + value.size(), number);
         if (problem != std::errc{} || rest != value.data() + value.size() || number < found->low || number > found->high)
-            throw config_error("case: " + name + "=" + value + " cannot work; give a number from " + std::to_string(found->low) + " to "
-                               + std::to_string(found->high));
+            throw config_error("case: " + name + "=" + value + " cannot work; give a number from " + std::to_string(found->low)
+                               + " to " + std::to_string(found->high));
         found->set(out, number);
     }
     if (out.threads >= out.window) throw config_error("case: the window must have more slots than there are threads");
     soak_case possible = out;
     possible.fit();
     if (possible.text() != out.text())
-        throw config_error("case: with several parts one thread submits, the window has 16 to 512 slots (64 with two workers an SM), a ring 4 or more, and positions begin at 0; say parts=1, or "
+        throw config_error("case: with several parts one thread submits, the window has 16 to 512 slots "
+                           "(64 with two workers an SM), a ring 4 or more, and positions begin at 0; say parts=1, or "
                            + possible.text());
     return out;
 }
@@ -114,7 +116,8 @@ void soak_case::fit()
         return;
     }
     threads = 1;
-    window = std::clamp(window, 16u, per_sm == 2 ? 64u : 512u); // beside what parts need of a GPU's fast memory, and tasks of many pieces
+    window = std::clamp(window, 16u, per_sm == 2 ? 64u : 512u); // beside what parts need of a GPU's fast memory,
+                                                                // and tasks of many pieces
     ring = std::max(ring, 4u);
     start = 0;
 }
@@ -123,7 +126,9 @@ soak_case draw_case(u64 seed, u32 number, u32 style)
 {
     soak_random random(seed * 0x2545f4914f6cdd1du + number);
     random.next();
-    const auto one_of = [&](std::initializer_list<u32> values) { return values.begin()[random.below(static_cast<u32>(values.size()))]; };
+    const auto one_of = [&](std::initializer_list<u32> values) {
+        return values.begin()[random.below(static_cast<u32>(values.size()))];
+    };
     soak_case c;
     c.style = style;
     c.seed = random.next() >> 16;
@@ -143,7 +148,8 @@ soak_case draw_case(u64 seed, u32 number, u32 style)
     const u64 ring_laps = (u64{1} << 32) * c.ring;
     const u64 starts[] = {0, 0, (u64{1} << 32) - 700, (u64{1} << 27) - 700, ring_laps - 4 * c.ring, (u64{1} << 31) - 700};
     c.start = starts[random.below(std::size(starts))];
-    if (style_of(c.style).name == std::string("light")) { // the bulk: sizes that people use, and no parks, which take most of the time there is
+    // the bulk: sizes that people use, and no parks, which take most of the time there is
+    if (style_of(c.style).name == std::string("light")) {
         c.window = std::max(c.window, 256u);
         c.ring = std::max(c.ring, 1024u);
         c.per_sm = 1;

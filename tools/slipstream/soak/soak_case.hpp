@@ -53,7 +53,8 @@ struct soak_case {
 };
 
 inline constexpr u32 drawn_parts_max = 5;
-/// Case `number` of the soak with this seed, of a style; its streams have the usual number of tasks. A third of the cases have several parts.
+/// Case `number` of the soak with this seed, of a style; its streams have the usual number of tasks. A third of the
+/// cases have several parts.
 soak_case draw_case(u64 seed, u32 number, u32 style);
 
 /// "RAW", "WAR", "WAW" -> 1, 2, 3; anything else 0.

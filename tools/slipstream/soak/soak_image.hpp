@@ -5,7 +5,18 @@
 namespace slipstream::soak {
 
 /// Indices of the types in soak_image(); copy, fill and marker follow.
-enum soak_type : u32 { type_move, type_update, type_tile, type_join, type_add, type_listed, type_reset, type_copy, type_fill, type_marker };
+enum soak_type : u32 {
+    type_move,
+    type_update,
+    type_tile,
+    type_join,
+    type_add,
+    type_listed,
+    type_reset,
+    type_copy,
+    type_fill,
+    type_marker
+};
 
 kernel_image soak_image();
 

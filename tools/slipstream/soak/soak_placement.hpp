@@ -9,12 +9,14 @@ struct placed_cells {
     u32 first, count, part;
 };
 
-/// Pieces, ascending; between them are cells that nobody places, which are part 0's. What is registered lies in one part, as it has to: of a
-/// bank's matrix four rows together, whose tiles lie between each other. All else may be cut anywhere: ranges and tiles reach into several.
+/// Pieces, ascending; between them are cells that nobody places, which are part 0's. What is registered lies in one
+/// part, as it has to: of a bank's matrix four rows together, whose tiles lie between each other. All else may be cut
+/// anywhere: ranges and tiles reach into several.
 inline std::vector<placed_cells> draw_placement(u32 parts, u32 placement, u32 cells)
 {
     soak_random random(placement);
-    const u32 longest = placement == 0 ? 16 : 64u << random.below(4); // no shorter, or a task had more pieces than there is room for
+    const u32 longest = placement == 0 ? 16 : 64u << random.below(4); // no shorter, or a task had more pieces
+                                                                      // than there is room for
     constexpr u32 half = bank_cells / 2; // matrix, then ranges
     std::vector<placed_cells> out;
     u32 turn = 0;

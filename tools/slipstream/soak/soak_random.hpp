@@ -1,4 +1,5 @@
-// A small generator of random numbers (splitmix64): the streams of a soak are drawn at millions of tasks a second, alike everywhere.
+// A small generator of random numbers (splitmix64): the streams of a soak are drawn at millions of tasks a second,
+// alike everywhere.
 #pragma once
 #include <slipstream/abi/portable.hpp>
 

@@ -14,7 +14,8 @@ constexpr u32 cells_max = raw_first + (1u << 16);
 /// What a task hides shows only while the task before it runs.
 constexpr u32 late_steps_host = 16'000'000, late_steps_gpu = 4'000'000;
 
-/// A range that reaches into several parts is an access for each piece of it; a task with more would be a whole-memory task, which fails for more.
+/// A range that reaches into several parts is an access for each piece of it; a task with more would be a whole-memory
+/// task, which fails for more.
 constexpr u32 pieces_of_a_task_max = 4096;
 
 u32 results_max_of(u32 tasks) { return 4 * tasks + 4096; }
@@ -69,8 +70,9 @@ soak_engine::soak_engine(const soak_case& c, const std::string& device, std::chr
     ops_ = reinterpret_cast<u64>(take(ops_held_));
     for (u32 h = 0; h < banks * bank_handles; ++h) {
         const soak_op op = op_of_handle(h, 0);
-        handles_.push_back(
-            on_engine([&](auto& e) { return e.register_range(reinterpret_cast<u64*>(cells_) + op.first, 8u * op.columns, op.rows, 8u * op.pitch); }));
+        handles_.push_back(on_engine([&](auto& e) {
+            return e.register_range(reinterpret_cast<u64*>(cells_) + op.first, 8u * op.columns, op.rows, 8u * op.pitch);
+        }));
     }
     if (c.parks)
         parker_ = std::thread([this] {
@@ -99,7 +101,8 @@ u64* soak_engine::take(u64 words)
     return static_cast<u64*>(parts_ ? parts_->allocate(8 * words, 0) : core_->allocate(8 * words));
 }
 
-/// Outside of the pools, so that it may lie in several parts. No kernel is launched before the first task: the backend is this thread's.
+/// Outside of the pools, so that it may lie in several parts. No kernel is launched before the first task: the backend
+/// is this thread's.
 u64* soak_engine::take_placed(u64 words)
 {
     auto* const memory = static_cast<u64*>(device().take_device(8 * words));
@@ -196,7 +199,8 @@ void soak_engine::submit_share(const soak_stream& stream, u32 thread)
                 const auto mode = static_cast<access_mode>(ops[k].mode & 3);
                 const u32 h = stream.handle_plus_one(p.first_op + k);
                 accesses.push_back(h ? on(mode, handles_[h - 1])
-                                     : slipstream::tile(mode, cells + ops[k].first, 8ull * ops[k].columns, ops[k].rows, 8ull * ops[k].pitch));
+                                     : slipstream::tile(mode, cells + ops[k].first, 8ull * ops[k].columns, ops[k].rows,
+                                                        8ull * ops[k].pitch));
             }
             o.accesses = accesses;
             const listed_task task{key, p.first_op, p.ops, p.fails ? t + 1 : 0, p.late ? late_steps : 0};
@@ -213,16 +217,20 @@ std::string soak_engine::judge_statuses(const soak_stream& stream)
         for (const u32 t : stream.tasks_of(thread)) {
             const outcome want = stream.expected(t);
             const task_status got = on_engine([&](auto& e) { return e.query(handle_of(stream, t)); });
-            const task_state state = want == outcome::good ? task_state::complete : want == outcome::failed ? task_state::failed : task_state::cancelled;
+            const task_state state = want == outcome::good     ? task_state::complete
+                                     : want == outcome::failed ? task_state::failed
+                                                               : task_state::cancelled;
             const auto wrong = [&](const std::string& what) {
-                return stream.describe(t) + ": state " + std::to_string(static_cast<u32>(got.state)) + ", code " + std::to_string(got.code) + ", " + what;
+                return stream.describe(t) + ": state " + std::to_string(static_cast<u32>(got.state)) + ", code "
+                       + std::to_string(got.code) + ", " + what;
             };
             if (got.state != state) return wrong("expected state " + std::to_string(static_cast<u32>(state)));
             if (want == outcome::good) continue;
             // The cause is a failed task of this stream, and its code says which.
             const u32 cause = got.code - 1;
             const bool known = got.code != 0 && cause < stream.tasks().size() && stream.expected(cause) == outcome::failed;
-            if (!known || (want == outcome::failed && cause != t) || got.cause != handle_of(stream, cause)) return wrong("which is no cause of it");
+            if (!known || (want == outcome::failed && cause != t) || got.cause != handle_of(stream, cause))
+                return wrong("which is no cause of it");
         }
     return {};
 }
@@ -235,19 +243,26 @@ u64 soak_engine::gather(u32 cells)
     submit_options o;
     o.blocks = 16;
     o.order = ordering::whole_memory;
-    if (const task_status status = wait(submit(type_copy, &copy, o)); !status.ok()) throw task_error("nothing has failed, and yet a copy of all cells did not run", status);
+    if (const task_status status = wait(submit(type_copy, &copy, o)); !status.ok())
+        throw task_error("nothing has failed, and yet a copy of all cells did not run", status);
     return gathered_;
 }
 
 std::string soak_engine::run(const soak_stream& stream)
 {
-    if (stream.results() > results_held_ || (stream.ops().size() * sizeof(soak_op) + 7) / 8 > ops_held_ || stream.results() > soak_key::results_max)
-        throw config_error("a stream of " + std::to_string(stream.tasks().size()) + " tasks has too many accesses or blocks for this soak");
+    if (stream.results() > results_held_ || (stream.ops().size() * sizeof(soak_op) + 7) / 8 > ops_held_
+        || stream.results() > soak_key::results_max)
+        throw config_error("a stream of " + std::to_string(stream.tasks().size())
+                           + " tasks has too many accesses or blocks for this soak");
     const soak_board board{cells_, results_, ops_, stream.salt()};
-    const auto upload = [&](u64 to, const void* from, u64 bytes) { on_engine([&](auto& e) { e.upload(reinterpret_cast<void*>(to), from, bytes); }); };
+    const auto upload = [&](u64 to, const void* from, u64 bytes) {
+        on_engine([&](auto& e) { e.upload(reinterpret_cast<void*>(to), from, bytes); });
+    };
     upload(board_, &board, sizeof board);
     if (!stream.ops().empty()) upload(ops_, stream.ops().data(), stream.ops().size() * sizeof(soak_op));
-    const reset_task reset{{reinterpret_cast<u64*>(cells_), stream.cells()}, {reinterpret_cast<u64*>(results_), stream.results()}, stream.salt()};
+    const reset_task reset{{reinterpret_cast<u64*>(cells_), stream.cells()},
+                           {reinterpret_cast<u64*>(results_), stream.results()},
+                           stream.salt()};
     submit_options o;
     o.blocks = 16;
     if (parts_) o.order = ordering::whole_memory; // its cells lie in thousands of pieces

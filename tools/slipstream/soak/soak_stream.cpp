@@ -54,7 +54,8 @@ soak_stream::soak_stream(const soak_case& c)
                 p.result = results_next_ - 1;
                 p.first_after = static_cast<u32>(afters_.size());
             } else if (full) {
-                // Nothing clears in the middle of several threads: from now on nothing fails, and who would be cancelled declares nothing.
+                // Nothing clears in the middle of several threads: from now on nothing fails, and who would be
+                // cancelled declares nothing.
                 p.fails = false;
                 if (is_cancelled(p)) {
                     p.kind = task_kind::listed;
@@ -155,7 +156,9 @@ soak_stream::access soak_stream::draw_tile(u32 thread, u32 mode)
     while ((rows - 1) * pitch + columns >= own_) rows = rows > 1 ? rows - 1 : 1;
     if ((rows - 1) * pitch + columns >= own_) return draw_range(thread, mode);
     const u32 at = random_.below(own_ - ((rows - 1) * pitch + columns));
-    return {{first + at, static_cast<u16>(rows), static_cast<u16>(random_.below(64) == 0 ? 0 : columns), static_cast<u16>(pitch), static_cast<u16>(mode)}, 0};
+    return {{first + at, static_cast<u16>(rows), static_cast<u16>(random_.below(64) == 0 ? 0 : columns),
+             static_cast<u16>(pitch), static_cast<u16>(mode)},
+            0};
 }
 
 /// Names earlier tasks and reads their results: that shows that the order was kept.
@@ -239,7 +242,9 @@ void soak_stream::draw(u32 t)
     } else if (is(style_.listed)) {
         for (u32 k = 1 + random_.below(fails() || random_.below(32) ? 4 : 40); k > 0; --k) {
             const u32 mode = any_mode();
-            put(p, shared_ != 0 && random_.below(8) == 0 ? draw_shared(mode) : fails() || random_.below(3) ? draw_range(thread, mode) : draw_tile(thread, mode));
+            put(p, shared_ != 0 && random_.below(8) == 0 ? draw_shared(mode)
+                   : fails() || random_.below(3)         ? draw_range(thread, mode)
+                                                         : draw_tile(thread, mode));
         }
         p.fails = random_.share(style_.fail * 2);
     } else if (is(style_.tile)) {
@@ -281,7 +286,8 @@ void soak_stream::order(u32 t)
     planned_task& p = tasks_[t];
     p.first_after = static_cast<u32>(afters_.size());
     for (u32 k = 0; k < p.chosen; ++k)
-        if (const u32 a = chosen_[p.first_chosen + k]; !cut_ || (a >= case_.from && a - case_.from < case_.keep)) afters_.push_back(a);
+        if (const u32 a = chosen_[p.first_chosen + k]; !cut_ || (a >= case_.from && a - case_.from < case_.keep))
+            afters_.push_back(a);
     if (case_.threads > 1) {
         const auto name = [&](u32 a) {
             if (a != none && tasks_[a].thread != p.thread) afters_.push_back(a);
@@ -419,13 +425,18 @@ std::string soak_stream::describe(u32 task) const
 
 std::string soak_stream::compare(const std::vector<u64>& cells, const std::vector<u64>& results) const
 {
-    if (std::equal(results.begin(), results.end(), results_.begin()) && !fails() && std::equal(cells.begin(), cells.end(), memory_.begin())) return {};
+    if (std::equal(results.begin(), results.end(), results_.begin()) && !fails()
+        && std::equal(cells.begin(), cells.end(), memory_.begin()))
+        return {};
     for (u32 t = 0; t < tasks_.size(); ++t)
         for (u32 b = 0; b < tasks_[t].blocks; ++b) {
             const u64 got = results[tasks_[t].result + b], want = results_[tasks_[t].result + b];
             if (got == want) continue;
             return describe(t) + ", block " + std::to_string(b) + ": "
-                + (got == 0 ? "did not run" : want == 0 ? "ran, and should not have" : got == 2 * want ? "ran twice" : "read the wrong values");
+                + (got == 0          ? "did not run"
+                   : want == 0       ? "ran, and should not have"
+                   : got == 2 * want ? "ran twice"
+                                     : "read the wrong values");
         }
     for (u32 i = 0; i < memory_.size(); ++i)
         if (cells[i] != memory_[i] && !(fails() && poison_[i])) return "cell " + std::to_string(i) + " is wrong in the end";

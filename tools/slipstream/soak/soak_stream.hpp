@@ -1,8 +1,8 @@
 // A random stream of tasks, and what memory must hold when it has run: the sequential oracle.
 //
-// Several submitting threads and one answer: the stream is planned as one sequence. Threads have memory of their own; where tasks of
-// two threads meet, in a shared part and at whole-memory tasks, the later one names the earlier one in `after`. Cells that every
-// thread adds to are the exception: their sum is the same in whatever order the additions were admitted.
+// Several submitting threads and one answer: the stream is planned as one sequence. Threads have memory of their own; where tasks
+// of two threads meet, in a shared part and at whole-memory tasks, the later one names the earlier one in `after`. Cells that
+// every thread adds to are the exception: their sum is the same in whatever order the additions were admitted.
 //
 // Failing tasks: the oracle keeps poison cell by cell. Their streams use ranges only, and so few at a time that the engine's books
 // never overflow: every answer is then exact (device/poison.hpp: parts of rectangles heal late, an overflow poisons everything).

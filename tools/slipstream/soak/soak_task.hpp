@@ -47,7 +47,10 @@ struct soak_key {
     static constexpr u32 results_max = 1u << 22;
     static constexpr u32 spins = 4;
 
-    static soak_key make(u64 board, u32 result, u32 spin) { return {board >> 8 | static_cast<u64>(result) << 40 | static_cast<u64>(spin) << 62}; }
+    static soak_key make(u64 board, u32 result, u32 spin)
+    {
+        return {board >> 8 | static_cast<u64>(result) << 40 | static_cast<u64>(spin) << 62};
+    }
     SLIPSTREAM_BOTH soak_board board() const { return *reinterpret_cast<const soak_board*>((raw & ((u64{1} << 40) - 1)) << 8); }
     SLIPSTREAM_BOTH u32 result() const { return static_cast<u32>(raw >> 40) & (results_max - 1); }
     /// Steps of digest_work (about 2 ns each) before the reads and again before the writes.
@@ -80,15 +83,16 @@ template <class T> SLIPSTREAM_BOTH soak_view soak_view_of(const T& access)
     const u32 mode = static_cast<u32>(T::mode);
     auto* const data = const_cast<u64*>(access.data());
     if constexpr (T::is_rect)
-        return {data, static_cast<u32>(access.rows()), static_cast<u32>(access.columns()), static_cast<u32>(access.pitch() / 8), (mode & 1) != 0,
-                (mode & 2) != 0};
+        return {data, static_cast<u32>(access.rows()), static_cast<u32>(access.columns()), static_cast<u32>(access.pitch() / 8),
+                (mode & 1) != 0, (mode & 2) != 0};
     else
         return {data, 1, static_cast<u32>(access.size()), 0, (mode & 1) != 0, (mode & 2) != 0};
 }
 
 /// view(k): the k-th of `views` accesses. code: 0, or the last block fails with it and the task's writes are left out.
 template <class Block, class View>
-SLIPSTREAM_BODY void soak_body(Block& block, const soak_board& board, u32 result, u32 spin_steps, u32 code, u32 views, const View& view)
+SLIPSTREAM_BODY void soak_body(Block& block, const soak_board& board, u32 result, u32 spin_steps, u32 code, u32 views,
+                               const View& view)
 {
     digest_work(spin_steps);
     u64 sum = 0;
@@ -111,11 +115,14 @@ SLIPSTREAM_BODY void soak_body(Block& block, const soak_board& board, u32 result
             if (!first) block.sync(); // of two writes to one cell the later one stays
             first = false;
             const u32 count = v.count();
-            for (u64 i = static_cast<u64>(block.block_index()) * block.size() + block.rank(); i < count; i += static_cast<u64>(block.size()) * block.blocks())
+            for (u64 i = static_cast<u64>(block.block_index()) * block.size() + block.rank(); i < count;
+                 i += static_cast<u64>(block.size()) * block.blocks())
                 v.at(static_cast<u32>(i)) = soak_written(digest, k, static_cast<u32>(i));
         }
     }
-    if (block.rank() == 0) reinterpret_cast<u64*>(board.results)[result + block.block_index()] += soak_word(digest, block.block_index()); // twice would show
+    if (block.rank() == 0)
+        reinterpret_cast<u64*>(board.results)[result + block.block_index()] +=
+            soak_word(digest, block.block_index()); // twice would show
 }
 
 template <class A, class B> struct two_access_task {
@@ -126,7 +133,8 @@ template <class A, class B> struct two_access_task {
     soak_key key;
     template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
     {
-        soak_body(block, key.board(), key.result(), key.spin_steps(), 0, 2, [this](u32 k) { return k == 0 ? soak_view_of(a) : soak_view_of(b); });
+        soak_body(block, key.board(), key.result(), key.spin_steps(), 0, 2,
+                  [this](u32 k) { return k == 0 ? soak_view_of(a) : soak_view_of(b); });
     }
 };
 using move_task = two_access_task<in<u64>, out<u64>>;
@@ -193,7 +201,8 @@ struct reset_task {
     u64 salt;
     template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
     {
-        for (u64 i = block.global_rank(); i < cells.size(); i += block.global_size()) cells[i] = soak_initial(salt, static_cast<u32>(i));
+        for (u64 i = block.global_rank(); i < cells.size(); i += block.global_size())
+            cells[i] = soak_initial(salt, static_cast<u32>(i));
         for (u64 i = block.global_rank(); i < results.size(); i += block.global_size()) results[i] = 0;
     }
 };

@@ -2,7 +2,8 @@
 
 namespace slipstream::soak {
 
-stream_supply::stream_supply(u32 threads, std::function<soak_case(u64)> case_at) : case_at_(std::move(case_at)), ahead_(2 * threads + 2)
+stream_supply::stream_supply(u32 threads, std::function<soak_case(u64)> case_at)
+    : case_at_(std::move(case_at)), ahead_(2 * threads + 2)
 {
     for (u32 i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
 }

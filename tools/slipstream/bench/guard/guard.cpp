@@ -24,8 +24,8 @@ engines::program program_of(const guard_shape& shape, u32 steps, u32* data, bool
 /// Both sides over `steps` steps, on the same memory.
 class contest {
 public:
-    contest(engines::device_memory& device, const std::string& engine, hand_loop loop, const guard_shape& shape, u32 steps, u32* data,
-            bool slow)
+    contest(engines::device_memory& device, const std::string& engine, hand_loop loop, const guard_shape& shape, u32 steps,
+            u32* data, bool slow)
         : device_(device), shape_(shape), steps_(steps), data_(data), program_(program_of(shape, steps, data, slow)),
           engine_(engines::make_engine(engine, {}, device, program_.image())),
           hand_(make_hand_written(loop, shape, steps, data, device.ordinal()))
