@@ -4,12 +4,18 @@
 
 namespace slipstream::host {
 
-u64 crossing_book::note(const crossing_entry& entry)
+/// Called with mutex_ held.
+void crossing_book::append(const crossing_entry& entry)
 {
-    const std::lock_guard lock(mutex_);
     for_each_place(entry, [&](task_handle place) { last_[place.ring] = place.position; });
     entries_.push_back({entry.home, entry.parts, last_});
-    return ++noted_;
+    ++noted_;
+}
+
+u64 crossing_book::size()
+{
+    const std::lock_guard lock(mutex_);
+    return entries_.size();
 }
 
 std::optional<crossing_entry> crossing_book::find(task_handle place)

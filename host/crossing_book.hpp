@@ -27,8 +27,20 @@ struct crossing_entry {
 
 class crossing_book {
 public:
-    /// In the order of submission. Returns how many were noted so far.
-    u64 note(const crossing_entry& entry);
+    /// In the order of submission. At every prune_turn of them lets go of the oldest ones, as far as status_of(place) says that
+    /// they are over, and of no more than prune_max: what is asked there the device writes, so that nearly each look is a cache
+    /// miss.
+    template <class StatusOf>
+    void note(const crossing_entry& entry, const StatusOf& status_of)
+    {
+        const std::lock_guard lock(mutex_);
+        append(entry);
+        if (noted_ % prune_turn == 0) prune(status_of);
+    }
+    static constexpr u32 prune_turn = 32;
+    static constexpr u32 prune_max = 4 * prune_turn; ///< more than are added between two of these looks
+    /// Entries of tasks that are not known to be over.
+    u64 size();
     /// The entry of a task, or of the one that a stand-in stands for.
     std::optional<crossing_entry> find(task_handle place);
 
@@ -36,13 +48,19 @@ public:
     void remember(task_handle task, const task_status& status);
     std::optional<task_status> remembered(task_handle task);
 
-    static constexpr u32 prune_turn = 32;
-    /// Lets go of the oldest entries, some at each call, as far as status_of(place) says that they are over.
-    /// At least at every prune_turn notes.
+private:
+    static constexpr u64 none_yet = ~u64{0};
+
+    template <class Visit>
+    static void for_each_place(const crossing_entry& e, const Visit& visit)
+    {
+        for (u32 p = 0; p < abi::parts_max; ++p)
+            if (e.is_in(p)) visit(e.place_in(p));
+    }
+    void append(const crossing_entry& entry);
     template <class StatusOf>
     void prune(const StatusOf& status_of)
     {
-        const std::lock_guard lock(mutex_);
         for (u32 i = 0; i < prune_max && !entries_.empty(); ++i) {
             const crossing_entry& oldest = entries_.front();
             bool over = true, ok = true;
@@ -54,17 +72,6 @@ public:
             if (!over) return;
             pop(!ok);
         }
-    }
-
-private:
-    static constexpr u32 prune_max = 4 * prune_turn; ///< more than are added between two calls
-    static constexpr u64 none_yet = ~u64{0};
-
-    template <class Visit>
-    static void for_each_place(const crossing_entry& e, const Visit& visit)
-    {
-        for (u32 p = 0; p < abi::parts_max; ++p)
-            if (e.is_in(p)) visit(e.place_in(p));
     }
     void pop(bool keep);
 

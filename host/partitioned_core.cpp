@@ -300,6 +300,7 @@ submit_status partitioned_core::submit_crossing(const route& way, u32 type, cons
         cores_[p]->check_after(stand_in[p].after.size()); // before anything is submitted anywhere
         room = room && (may_block || cores_[p]->has_room(stand_in_type, stand_in[p]));
     });
+    if (!room) for_each_bit(way.parts, [&](u32 p) { cores_[p]->throw_if_dead(); }); // there will be none
     const std::optional<u32> meeting = room ? take_meeting(way.home, may_block) : std::nullopt;
     if (!meeting) return submit_status::full;
 
@@ -319,12 +320,9 @@ submit_status partitioned_core::submit_crossing(const route& way, u32 type, cons
     return submit_status::submitted;
 }
 
-/// Looks for entries that are over at every few of them only: the GPU writes the marks that tell,
-/// so that nearly each look is a cache miss.
 void partitioned_core::note(const crossing_entry& entry)
 {
-    if (book_.note(entry) % crossing_book::prune_turn == 0)
-        book_.prune([&](task_handle place) { return cores_[place.ring]->query({0, place.position}); });
+    book_.note(entry, [&](task_handle place) { return cores_[place.ring]->query({0, place.position}); });
 }
 
 /// A number for the next task with this home; none: its last task is not retired, and may not be waited for.
@@ -335,8 +333,8 @@ std::optional<u32> partitioned_core::take_meeting(u32 home, bool may_block)
     if (const std::optional<u64> position = list.held_by[number]; position && *position >= list.low_water_seen) {
         list.low_water_seen = cores_[home]->low_water(0);
         for (u32 attempt = 0; !cores_[home]->is_retired({0, *position}); ++attempt) {
-            if (!may_block) return {};
             cores_[home]->throw_if_dead();
+            if (!may_block) return {};
             P::pause(attempt);
         }
     }

@@ -121,6 +121,10 @@ class Bench(CliTest):
                 if "no-op" not in figure["name"]:
                     self.assertIs(figure["verified"], False, figure)
 
+    def test_a_lost_crossing_task_does_not_verify_after_many_laps_either(self):
+        result, _ = self.json_of("bench", "submit", "--device", "host", "--parts", 2, "--tasks", 5000, "--repeat", 2, "--lose-a-task", code=1)
+        self.assertEqual([figure["verified"] for figure in result["figures"]], [False, False])
+
     def test_small_windows_and_rings_verify(self):
         for window, ring in ((16, 4), (64, 16)):
             for name in ("chain", "fan", "throughput", "submit"):

@@ -514,6 +514,104 @@ TEST_CASE("random streams over memory of several parts equal the sequential run"
     });
 }
 
+namespace {
+
+/// Everything in one-dimensional members: nearly every task that crosses is like this, and its messages are put together in one go.
+struct mix_task {
+    static constexpr const char* name = "mix";
+    u32 number;
+    in<u64> a;
+    inout<u64> c;
+    in<u64> b;
+    out<u64> d;
+    u64 more;
+    static u64 mixed(u64 c, u64 a, u64 b, u64 number) { return c * 3 + a * 5 + b * 7 + number; }
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
+    {
+        for (u64 i = block.global_rank(); i < c.size(); i += block.global_size()) {
+            c[i] = mixed(c[i], a[i], b[i], number + more);
+            d[i] = c[i] ^ more;
+        }
+    }
+};
+
+/// Reads only; counts that it ran.
+struct look_task {
+    static constexpr const char* name = "look";
+    in<u64> a, b;
+    u64 runs;
+    template <class Block> void operator()(Block&) const { ++*reinterpret_cast<std::atomic<u32>*>(runs); }
+};
+
+} // namespace
+
+TEST_CASE("random tasks of 1-D members, by handle and as ranges of the parts' pools, equal the sequential run",
+          "[api][parts][fuzz]")
+{
+    in_time(100, [] {
+        constexpr u64 words = 8;
+        constexpr u32 pieces = 6; // of each part
+        const u64 given = number_from_env("SLIPSTREAM_SEED", 0);
+        for (u64 seed = given ? given : 700; seed < (given ? given + 1 : 712); ++seed) {
+            std::mt19937_64 random(seed);
+            config c = parts_config(2 + static_cast<u32>(random() % 3));
+            c.window = std::vector<u32>{16, 32, 256}[random() % 3];
+            c.ring_slots = std::vector<u32>{4, 16, 1024}[random() % 3];
+            INFO("seed " << seed << ": parts " << c.parts << ", window " << c.window << ", ring " << c.ring_slots);
+            runtime<mix_task, look_task> rt(c);
+            std::vector<buffer<u64>> memory;
+            std::vector<std::vector<u64>> expected;
+            std::vector<data_handle> handles;
+            for (u32 i = 0; i < pieces * c.parts; ++i) { // piece i is part i % parts's
+                memory.emplace_back(rt, words, i % c.parts);
+                expected.emplace_back(words, i + 1);
+                memory.back().upload(expected.back());
+                handles.push_back(memory.back().handle());
+            }
+            std::atomic<u32> looks{0}, looked = 0;
+            u64 crossed = 0;
+            for (u32 n = 0; n < 3000; ++n) {
+                u32 at[4];
+                for (u32& piece : at) piece = static_cast<u32>(random() % memory.size());
+                if (random() % 3 == 0) at[0] = at[2] = at[1]; // within one part, perhaps
+                while (at[3] == at[1] || at[3] == at[0] || at[3] == at[2]) at[3] = static_cast<u32>(random() % memory.size());
+                const auto part = [&](u32 k) { return at[k] % c.parts; };
+                const auto named = [&]<class Access>(u32 k, std::type_identity<Access>) {
+                    return random() % 2 != 0 ? Access(handles[at[k]]) : Access(memory[at[k]].data(), words);
+                };
+                constexpr std::type_identity<in<u64>> reads;
+                if (random() % 8 == 0) { // where nothing is written, home is where the first one lies
+                    const look_task look{named(0, reads), named(2, reads), reinterpret_cast<u64>(&looks)};
+                    const task_handle handle = rt.submit(look);
+                    REQUIRE(handle.ring == part(0));
+                    ++looked;
+                    continue;
+                }
+                const u64 more = random();
+                const mix_task task{n, named(0, reads), named(1, std::type_identity<inout<u64>>{}), named(2, reads),
+                                    named(3, std::type_identity<out<u64>>{}), more};
+                // With a name the message is put together chunk by chunk: it must say the same.
+                const task_handle handle = random() % 16 == 0 ? rt.submit(task, {.name = "named"}) : rt.submit(task);
+                REQUIRE(handle.ring == part(1)); // the first that is written
+                crossed += part(0) != part(1) || part(2) != part(1) || part(3) != part(1);
+                for (u64 i = 0; i < words; ++i) {
+                    u64& to = expected[at[1]][i];
+                    to = mix_task::mixed(to, expected[at[0]][i], expected[at[2]][i], n + more);
+                    expected[at[3]][i] = to ^ more;
+                }
+            }
+            CHECK(crossed > 1000);
+            for (u32 i = 0; i < memory.size(); ++i) {
+                std::vector<u64> found(words);
+                memory[i].download(found);
+                REQUIRE(found == expected[i]);
+            }
+            CHECK(rt.wait_all());
+            CHECK(looks == looked);
+        }
+    });
+}
+
 TEST_CASE("pause stops all parts at a block boundary, in the middle of crossing tasks, too", "[api][parts]")
 {
     in_time(40, [] {
@@ -912,6 +1010,34 @@ TEST_CASE("where one part stands still all are stopped, every call says so, and 
         CHECK(std::chrono::steady_clock::now() - end < 5s);
         lasting->open();
         std::this_thread::sleep_for(10ms);
+    });
+}
+
+TEST_CASE("try_submit of a crossing task says full while a part stands still, and throws once the engine was stopped",
+          "[api][parts][fault]")
+{
+    in_time(60, [] {
+        for (const bool by_room : {true, false}) { // full is the ring of the part that stands still, or no meeting is free
+            static auto* const lasting = new gate;
+            auto c = parts_config(2);
+            c.stall_limit = std::chrono::milliseconds(300 * time_stretch);
+            c.window = 16;
+            c.ring_slots = by_room ? 8 : 2048;
+            auto rt = std::make_unique<parts_engine>(c);
+            spread_arrays arrays(*rt, true);
+            rt->submit(lasting->task(), {.accesses = on(access_mode::write, arrays.handles[1])});
+            task_handle handle;
+            u32 full = 0;
+            const std::string text = thrown<device_error>([&] {
+                for (;;) {
+                    const auto status = rt->try_submit(join_task{arrays.handles[1], arrays.handles[0]}, handle);
+                    if (status == submit_status::full) ++full;
+                }
+            });
+            CHECK(says(text, {"no progress for"}));
+            CHECK(full > 0);
+            rt.reset();
+        }
     });
 }
 

@@ -1,6 +1,7 @@
 // Crossing tasks are found by any of their places, and forgotten when all of these are over and nothing failed.
 #include "host/crossing_book.hpp"
 #include "trace_catch.hpp"
+#include <map>
 #include <random>
 #include <set>
 #include <vector>
@@ -67,33 +68,54 @@ TEST_CASE("a crossing task is found by its place and by each stand-in's, and not
     for (u32 round = 0; round < 20; ++round) {
         const std::vector<crossing_entry> entries = some_entries(60, random);
         crossing_book book;
-        for (u32 i = 0; i < entries.size(); ++i) REQUIRE(book.note(entries[i]) == i + 1);
+        for (const crossing_entry& e : entries) book.note(e, [](task_handle) -> task_status { return {}; });
+        CHECK(book.size() == entries.size());
         check_places(book, entries, [](u32) { return false; });
     }
 }
 
-TEST_CASE("the book forgets what is over everywhere, in order, and keeps what did not succeed", "[host][crossing_book]")
+TEST_CASE("the book forgets what is over everywhere, from the oldest on, and keeps what did not succeed", "[host][crossing_book]")
 {
     std::mt19937 random(8);
-    const std::vector<crossing_entry> entries = some_entries(90, random);
+    constexpr u32 turn = crossing_book::prune_turn;
+    const std::vector<crossing_entry> entries = some_entries(8 * turn, random);
+    std::array<std::map<u64, u32>, parts> index; // of an entry, by each of its places
+    for (u32 i = 0; i < entries.size(); ++i)
+        for (u32 p = 0; p < parts; ++p)
+            if (entries[i].is_in(p)) index[p][entries[i].positions[p]] = i;
     crossing_book book;
-    for (const crossing_entry& e : entries) book.note(e);
-    u32 over = 0; // as many of the first ones
-    const auto index_of = [&](task_handle place) {
-        for (u32 i = 0; i < entries.size(); ++i)
-            if (entries[i].is_in(place.ring) && entries[i].positions[place.ring] == place.position) return i;
-        FAIL("asked for a place that nobody noted");
-        return 0u;
-    };
-    // Of each seventh task one stand-in failed.
+    u32 noted = 0, over = 0;
+    u32 lasting = ~0u; // one that is not over, though those behind it are
+    // Of each seventh task the stand-ins failed.
     const auto status_of = [&](task_handle place) -> task_status {
-        const u32 i = index_of(place);
-        if (i >= over) return {};
+        const u32 i = index[place.ring].at(place.position);
+        if (i >= over || i == lasting) return {};
         const bool failed = i % 7 == 0 && place.ring != entries[i].home;
         return failed ? task_status{task_state::failed, 3, place} : task_status{task_state::complete, 0, {}};
     };
-    for (over = 0; over <= entries.size(); over += 30) {
-        book.prune(status_of);
-        check_places(book, entries, [&](u32 i) { return i < over && i % 7 != 0; });
-    }
+    const auto note = [&](u32 count) {
+        for (u32 i = 0; i < count; ++i) book.note(entries[noted++], status_of);
+    };
+    const auto check = [&](u32 gone) {
+        CHECK(book.size() == noted - gone);
+        check_places(book, {entries.begin(), entries.begin() + noted}, [&](u32 i) { return i < gone && i % 7 != 0; });
+    };
+
+    note(turn - 1);
+    over = turn - 1;
+    check(0); // nobody looked
+    note(1);
+    check(over);
+    lasting = turn + 3; // the others wait behind it
+    over = 2 * turn;
+    note(turn);
+    check(lasting);
+    note(4 * turn);
+    over = 6 * turn;
+    check(lasting);
+    lasting = ~0u;
+    note(turn);
+    CHECK(book.size() == noted - (turn + 3) - crossing_book::prune_max); // no more than so many at a time
+    note(turn);
+    check(over);
 }

@@ -1,6 +1,9 @@
 // The messages of a crossing task and its stand-ins, put together in one go, say what the task's members say, each in its part.
 #include "host/crossing_message.hpp"
 #include "trace_catch.hpp"
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <vector>
 
 using namespace slipstream;
@@ -119,4 +122,50 @@ TEST_CASE("a stand-in's message has the members in its part and no blocks", "[ho
                 REQUIRE((message[c][0] == 0 && message[c][1] == 0)); // nothing of an earlier message
         }
     });
+}
+
+namespace {
+
+struct several {
+    u32 x, y;
+    in<u32> a;
+    out<u32> b;
+    u64 z;
+    in<u32> c;
+    out<u32> d;
+    u32 last, padding;
+};
+
+} // namespace
+
+TEST_CASE("a crossing task's message is the task's own, but for the modes of other parts' members and the header",
+          "[host][crossing_message]")
+{
+    constexpr u32 count = 4;
+    for (u32 handles = 0; handles < 1u << count; ++handles) {
+        const located_members members = members_of(count, handles, {0, 1, 2, 0, 0, 0});
+        several task{11, 12, {}, {}, 13, {}, {}, 14, 15};
+        const std::size_t offsets[] = {offsetof(several, a), offsetof(several, b), offsetof(several, c), offsetof(several, d)};
+        for (u32 k = 0; k < count; ++k)
+            std::memcpy(reinterpret_cast<unsigned char*>(&task) + offsets[k], &members.list[k].range, sizeof(detail::packed_range));
+        detail::short_room plain, crossing;
+        fill(plain);
+        const u32 slots = detail::short_encoder_of<several>()(&task, 9, 17, plain);
+        REQUIRE(slots == 2);
+        std::copy(std::begin(plain), std::end(plain), std::begin(crossing));
+        host::make_crossing(crossing, members, 9, 17, detail::scalars_of<several>, word);
+        abi::message_header expected = header_of(plain);
+        expected.flags = abi::flag_crossing;
+        expected.crossing = word;
+        REQUIRE(std::ranges::equal(header_of(crossing).encode().w, expected.encode().w));
+        const u32 entry_chunks = expected.entry_chunks();
+        for (u32 c = 1; c < std::size(plain); ++c)
+            for (u32 half = 0; half < 2; ++half)
+                if (c > entry_chunks) {
+                    REQUIRE(crossing[c][half] == plain[c][half]);
+                } else { // first words of entries, or handles: bits 28 to 30 are the mode
+                    const u64 modes = u64{7} << 28 | u64{7} << 60;
+                    REQUIRE((crossing[c][half] | modes) == (plain[c][half] | modes));
+                }
+    }
 }
