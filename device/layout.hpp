@@ -827,35 +827,17 @@ struct control_state {
         else P::set(waits_far[slot * (waits_max - waits_near_max) + i - waits_near_max], task);
     }
 
-    SLIPSTREAM_BOTH queue_storage<P, u32> free_queue() const { return {free_tail, free_head, free_entries, queue_slots}; }
-    SLIPSTREAM_BOTH queue_storage<P, u32> decoded_queue() const
-    {
-        return {decoded_tail, decoded_head, decoded_entries, queue_slots};
-    }
-    SLIPSTREAM_BOTH queue_storage<P, u32> arrived_queue() const
-    {
-        return {arrived_tail, arrived_head, arrived_entries, arrived_slots};
-    }
-    SLIPSTREAM_BOTH queue_storage<P, u32> admitted_queue() const
-    {
-        return {admitted_tail, admitted_head, admitted_entries, admitted_max};
-    }
-    SLIPSTREAM_BOTH queue_storage<P, report> report_queue() const
-    {
-        return {report_tail, report_head, report_entries, queue_slots};
-    }
-    SLIPSTREAM_BOTH queue_storage<P, ready_entry> ready_queue() const
-    {
-        return {ready_tail, ready_head, ready_entries, queue_slots};
-    }
-    SLIPSTREAM_BOTH queue_storage<P, u32> finished_queue() const
-    {
-        return {finished_tail, finished_head, finished_entries, queue_slots};
-    }
-    SLIPSTREAM_BOTH queue_storage<P, u32> retired_queue() const
-    {
-        return {retired_tail, retired_head, retired_entries, queue_slots};
-    }
+    using slot_queue = queue_storage<P, u32>;
+    using report_storage = queue_storage<P, report>;
+    using ready_storage = queue_storage<P, ready_entry>;
+    SLIPSTREAM_BOTH slot_queue free_queue() const { return {free_tail, free_head, free_entries, queue_slots}; }
+    SLIPSTREAM_BOTH slot_queue decoded_queue() const { return {decoded_tail, decoded_head, decoded_entries, queue_slots}; }
+    SLIPSTREAM_BOTH slot_queue arrived_queue() const { return {arrived_tail, arrived_head, arrived_entries, arrived_slots}; }
+    SLIPSTREAM_BOTH slot_queue admitted_queue() const { return {admitted_tail, admitted_head, admitted_entries, admitted_max}; }
+    SLIPSTREAM_BOTH report_storage report_queue() const { return {report_tail, report_head, report_entries, queue_slots}; }
+    SLIPSTREAM_BOTH ready_storage ready_queue() const { return {ready_tail, ready_head, ready_entries, queue_slots}; }
+    SLIPSTREAM_BOTH slot_queue finished_queue() const { return {finished_tail, finished_head, finished_entries, queue_slots}; }
+    SLIPSTREAM_BOTH slot_queue retired_queue() const { return {retired_tail, retired_head, retired_entries, queue_slots}; }
 };
 
 /// Variables of the roles that must survive a park.

@@ -13,7 +13,7 @@ enum class declared {
 };
 
 /// Of an engine of several parts, each has memory of its own and the tasks go to them in turn; those that declare nothing excepted.
-/// `crossing_percent`, with handles and several parts, 1 to 50: so many of a hundred read one input of the neighbouring part.
+/// `crossing_percent`, with handles and several parts, 1 to 50, or 100: so many of a hundred read one input of the next part.
 std::unique_ptr<task_stream> make_independent_tasks(bench_runtime& runtime, bool lose_a_task, declared what, u64 tasks_max,
                                                     u32 crossing_percent = 0);
 

@@ -23,16 +23,10 @@ public:
 
     /// Runs `count` tasks (of a fan: rounds) and compares the memory with a sequential run's, outside the timed part. Returns the
     /// seconds from the first submission to the host seeing the last completion.
-    double run(u64 count)
-    {
-        wake(runtime_);
-        const auto start = std::chrono::steady_clock::now();
-        submit(count, lost_of(count));
-        wait_all(runtime_);
-        const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-        if (!check(count)) verified_ = false;
-        return taken.count();
-    }
+    double run(u64 count) { return run_timed(count).all; }
+
+    /// The same; returns the seconds of the submissions alone.
+    double run_submissions(u64 count) { return run_timed(count).submissions; }
 
     /// The same; returns what crossed the bus from the first submission until the kernel left behind the last completion.
     bus_traffic run_counted(u64 count)
@@ -61,6 +55,21 @@ protected:
     Runtime& runtime_;
 
 private:
+    struct seconds {
+        double submissions, all;
+    };
+    seconds run_timed(u64 count)
+    {
+        using clock = std::chrono::steady_clock;
+        wake(runtime_);
+        const auto start = clock::now();
+        submit(count, lost_of(count));
+        const auto submitted = clock::now();
+        wait_all(runtime_);
+        const auto end = clock::now();
+        if (!check(count)) verified_ = false;
+        return {std::chrono::duration<double>(submitted - start).count(), std::chrono::duration<double>(end - start).count()};
+    }
     u64 lost_of(u64 count) const { return lose_a_task_ ? count / 2 : ~u64{0}; }
 
     bool lose_a_task_; ///< for tests: verification must find it
