@@ -63,6 +63,7 @@ template <class P>
 struct crossing_tables {
     using team_type = typename P::team;
     using arrived_end = queue_producer<P, u32, edge::R20_arrived, edge::A20_room>;
+    using lane_values = typename P::template lane_array<u32, 1>;
 
     typename P::template word<u64>* channels;
     u32 parts;
@@ -96,10 +97,9 @@ struct crossing_tables {
         return P::load(edge::A19_message, place(from, part, seen[from] + 1 + k % lanes_each()), order::relaxed, scope::device);
     }
 
-    /// By one lane.
-    SLIPSTREAM_BOTH void send(u32 to, crossing_message message) const
+    /// By one lane: number `number` to part `to`.
+    SLIPSTREAM_BOTH void send(u32 to, u32 number, crossing_message message) const
     {
-        const u32 number = ++sent[to];
         // Relaxed: a fence of the step that made it ready, or complete, stands before it.
         P::store(edge::R19_message, place(part, to, number), message.encode(number), order::relaxed, scope::device);
     }
@@ -165,14 +165,26 @@ struct crossing_tables {
         return (completed + popcount(answers)) | took_bit;
     }
 
-    /// The stand-in in `slot` is ready, or was cancelled.
-    SLIPSTREAM_BOTH void tell_home(team_type& team, u32 slot, bool gone) const
+    /// The stand-ins in the first `count` of `slots` are ready, or were cancelled: those that `gone` has a bit of.
+    SLIPSTREAM_BOTH void tell_homes(team_type& team, lane_values slots, u32 count, u32 gone) const
     {
-        team.sync();
-        if (team.leader()) {
-            const abi::crossing_word to{crossings[slot]};
-            send(to.peer(),
-                 crossing_message::make(gone ? crossing_message::cancelled : crossing_message::ready, slot, to.meeting()));
+        lane_values homes;
+        team.each32([&](u32 k) { if (k < count) homes.at(0, k) = abi::crossing_word{crossings[slots.at(0, k)]}.peer(); });
+        SLIPSTREAM_ONE_COPY
+        for (u32 rest = low_bits(count); rest != 0;) { // most often all have one home
+            const u32 home = team.from_lane(homes, lowest_bit(rest));
+            const u32 those = team.mask32([&](u32 k) { return (rest >> k & 1) != 0 && homes.at(0, k) == home; });
+            const u32 before = sent[home];
+            team.each32([&](u32 k) {
+                if (!(those >> k & 1)) return;
+                const u32 slot = slots.at(0, k);
+                send(home, before + popcount(those & low_bits(k)) + 1,
+                     crossing_message::make(gone >> k & 1 ? crossing_message::cancelled : crossing_message::ready, slot,
+                                            abi::crossing_word{crossings[slot]}.meeting()));
+            });
+            team.sync();
+            if (team.leader()) sent[home] = before + popcount(those);
+            rest &= ~those;
         }
         team.sync();
     }
@@ -193,7 +205,7 @@ struct crossing_tables {
                 const auto kind = settled && outcomes[slot].failure != 0 ? crossing_message::failed : crossing_message::done;
                 team.each32([&](u32 k) {
                     if (k >= parts || meeting_slots[meeting * parts + k] == 0) return;
-                    send(k, crossing_message::make(kind, meeting_slots[meeting * parts + k] - 1u, meeting));
+                    send(k, ++sent[k], crossing_message::make(kind, meeting_slots[meeting * parts + k] - 1u, meeting));
                     meeting_slots[meeting * parts + k] = 0;
                 });
                 team.sync();
@@ -227,6 +239,7 @@ class crossing {
 public:
     using team_type = typename P::team;
     using looked_type = typename P::template lane_array<u64, 1>;
+    using lane_values = typename crossing_tables<P>::lane_values;
 
     SLIPSTREAM_BOTH crossing(const engine_memory<P>& memory, const control_state<P>& state) : m_(memory), s_(state) {}
 
@@ -250,7 +263,10 @@ public:
         const u32 there = team.mask32([&](u32 k) { return t.is_message(k, looked.at(0, k)); });
         return there == 0 ? completed : take_out(t, team, completed, looked, there); // most often none
     }
-    SLIPSTREAM_BOTH void tell_home(team_type& team, u32 slot, bool gone) const { tell_home_out(tables(), team, slot, gone); }
+    SLIPSTREAM_BOTH void tell_homes(team_type& team, lane_values slots, u32 count, u32 gone) const
+    {
+        tell_homes_out(tables(), team, slots, count, gone);
+    }
     SLIPSTREAM_BOTH void answer(team_type& team, u32 count, bool settled) const
     {
         u32 mine = 0;
@@ -280,9 +296,10 @@ private:
     {
         return t.take(team, completed, looked, there);
     }
-    SLIPSTREAM_BOTH_RARE static void tell_home_out(const crossing_tables<P> t, team_type team, u32 slot, bool gone)
+    SLIPSTREAM_BOTH_RARE static void tell_homes_out(const crossing_tables<P> t, team_type team, lane_values slots, u32 count,
+                                                    u32 gone)
     {
-        t.tell_home(team, slot, gone);
+        t.tell_homes(team, slots, count, gone);
     }
     SLIPSTREAM_BOTH_RARE static void answer_out(const crossing_tables<P> t, team_type team, u32 count, bool settled)
     {

@@ -388,7 +388,7 @@ private:
         }
         team.sync();
         if (open_ != no_slot && team.any(drawn)) {
-            // The task at the head of the ready queue has no tickets left: nobody else is invited, its last answer completes it.
+            // The open task has no tickets left: nobody else is invited, its last answer completes it.
             const u32 left = P::get(s_.outstanding[open_]) - 1;
             team.sync();
             if (team.leader()) {
@@ -397,7 +397,7 @@ private:
             }
             if (left == 0) ++completed;
             open_ = no_slot;
-            ready_.skip(1);
+            take_out(team, several() ? forward_ : 0);
             team.sync();
         }
         return completed;
@@ -419,7 +419,6 @@ private:
     /// Mails blocks of ready tasks, oldest first, while there are workers for them.
     SLIPSTREAM_BOTH void dispatch(team_type& team)
     {
-        u32 ahead = 0; // places in the queue, a bit each
         const bool crossings = several() && crossing_.some(team);
         bool new_places = crossings; // the first 32 are others than those that were looked at
         bool by_itself = false;
@@ -427,41 +426,39 @@ private:
         while (!parking_ && ready_.known() != 0) {
             if (new_places) {
                 new_places = false;
-                ahead = before_their_turn(team);
+                bring_forward(team);
                 continue;
             }
-            const u32 place = ahead != 0 ? lowest_bit(ahead) : 0;
-            const ready_entry entry = ready_.peek(place);
+            const ready_entry entry = ready_.peek(0);
             const u32 slot = entry.slot();
             if (poisoned_ && (entry.waits() != 0 ? declines(team, slot) : refuses(team, slot))) {
                 if (team.leader()) s_.runs_on[slot] = 0;
-                ready_.skip(1);
+                pass(1);
                 new_places = crossings;
                 continue;
             }
             parcel p{P::get(s_.heads[slot]), 0, 0, 1, places, entry};
             if (p.head.blocks == 1) {
-                // One that goes before its turn does not come behind a mail of the open task, which may take long.
-                p.depth = entry.waits() == 0 && (!crowded() || (ahead != 0 && open_ != no_slot)) ? 1 : places;
+                // One that was brought before the open task does not come behind a mail of it, which may take long.
+                p.depth = entry.waits() == 0 && (!crowded() || open_ != no_slot) ? 1 : places;
+                // Poisoned: the one that was just judged. Those brought forward do not wait for the others to be placed, but where
+                // there are many.
+                const bool ahead = several() && forward_ != 0 && (open_ != no_slot || !crowded());
+                const u32 most = poisoned_ ? 1 : ahead ? forward_ : ready_.known();
                 u32 mailed;
-                if ((entry.waits() == 0 && (ready_.known() == 1 || poisoned_))
-                    || ahead != 0 || by_itself) { // somebody waits for it
-                    if (is_late(place, entry)) fence(team);
+                if ((entry.waits() == 0 && most == 1) || by_itself) { // somebody waits for it
+                    if (is_late(0, entry)) fence(team);
                     mailed = hand_out(team, p);
                 } else {
-                    mailed = hand_out_ones(team, poisoned_ ? 1 : ready_.known(), p.depth); // poisoned: the one that was just judged
+                    mailed = hand_out_ones(team, most, p.depth);
                     // With few workers each may be kept for one that comes behind its last mail, idle ones, too; and if all are
                     // idle no answer would ever bring this one its turn.
                     by_itself = mailed == 0 && kept_ && !postponed_;
                     if (by_itself) continue;
                 }
-                if (ahead != 0) {
-                    ahead = mailed != 0 ? take_out(team, place, ahead) : 0;
-                    continue;
-                }
                 by_itself = false;
                 if (mailed == 0) break;
-                ready_.skip(mailed);
+                pass(mailed);
                 new_places = crossings;
                 continue;
             }
@@ -475,7 +472,8 @@ private:
                 p.count = p.head.blocks - p.block;
                 if (entry.waits() != 0 && is_brief(slot)) p.depth = brief_places;
             } else {
-                // It stays at the head, inviting workers as they fall idle, until its tickets are drawn.
+                // It stays there, inviting workers as they fall idle, until its tickets are drawn: at the head, or behind tasks
+                // that cross.
                 open_ = slot;
                 p.tickets = mail::tickets_bit;
                 p.count = m_.n.workers;
@@ -484,7 +482,7 @@ private:
             if (late) fence(team);
             const u32 mailed = hand_out(team, p);
             if (mailed == p.count && p.tickets == 0) {
-                ready_.skip(1);
+                pass(1);
                 new_places = crossings;
                 continue;
             }
@@ -508,50 +506,76 @@ private:
         return true;
     }
 
-    /// Of the first 32 ready tasks those that cross, are of one block and wait for nobody: other parts wait for them, and no
-    /// mail that goes out before another's may be in its way. And tells the homes of the stand-ins among them.
-    SLIPSTREAM_BOTH u32 before_their_turn(team_type& team)
+    /// Takes the task behind the first so many, 32 at most, out of the ready queue: those before it move up.
+    SLIPSTREAM_BOTH void take_out(team_type& team, u32 place)
     {
-        enum : u32 { stand_in, crosses };
-        u32 found[2];
+        ready_.skip(1);
+        if (place == 0) return;
+        typename P::template lane_array<ready_entry, 1> moved;
+        team.each32([&](u32 k) { if (k < place) moved.at(0, k) = ready_.peek(k - 1); });
+        team.sync();
+        team.each32([&](u32 k) { if (k < place) ready_.replace(k, moved.at(0, k)); });
+        team.sync();
+    }
+
+    /// Takes `count` tasks from the head of the ready queue.
+    SLIPSTREAM_BOTH void pass(u32 count)
+    {
+        ready_.skip(count);
+        if (several()) forward_ -= count < forward_ ? count : forward_;
+    }
+
+    /// Brings those of the first 32 ready tasks that cross, are of one block and wait for nobody before the others: other parts
+    /// wait for them, and no mail that goes out before another's may be in its way. And takes the stand-ins out: their homes
+    /// are told.
+    SLIPSTREAM_BOTH void bring_forward(team_type& team)
+    {
+        enum : u32 { stand_in, crosses, late };
+        u32 found[3];
         typename P::template lane_array<u32, 1> facts; // a bit of each
+        typename P::template lane_array<ready_entry, 1> entries;
         SLIPSTREAM_ONE_COPY
-        for (;;) {
+        do {
+            const u32 count = ready_.known() < 32 ? ready_.known() : 32;
             team.each32([&](u32 k) {
                 facts.at(0, k) = 0;
-                if (k >= ready_.known()) return;
-                const ready_entry entry = ready_.peek(k);
+                if (k >= count) return;
+                const ready_entry entry = entries.at(0, k) = ready_.peek(k);
                 const task_head head = P::get(s_.heads[entry.slot()]);
                 facts.at(0, k) = static_cast<u32>(head.stands_in()) << stand_in
-                    | static_cast<u32>((head.blocks == 1) & (entry.waits() == 0) & head.crosses()) << crosses;
+                    | static_cast<u32>((head.blocks == 1) & (entry.waits() == 0) & head.crosses() & !poisoned_) << crosses
+                    | static_cast<u32>(is_late(k, entry)) << late;
             });
             team.masks32(found, [&](u32, u32 k) { return facts.at(0, k); },
                          [](u32 n, u32, u32 value) { return (value >> n & 1) != 0; });
-            if (found[stand_in] == 0) return poisoned_ ? 0 : found[crosses];
-            SLIPSTREAM_ONE_COPY
-            for (u32 bits = found[stand_in]; bits != 0;) {
-                const u32 place = lowest_bit(bits);
-                const u32 slot = ready_.peek(place).slot();
-                crossing_.tell_home(team, slot, poisoned_ && poison_.cancels(team, slot));
-                bits = take_out(team, place, bits);
+            const u32 first = found[stand_in] | found[crosses];
+            const u32 others = low_bits(count) & ~first;
+            const u32 stand_ins = popcount(found[stand_in]), forward = popcount(found[crosses]);
+            if (!poisoned_) forward_ = forward;
+            if (first == low_bits(forward)) return; // in their places
+            // Stand-ins, tasks that cross, the others: each in their order.
+            team.each32([&](u32 k) {
+                if (k >= count) return;
+                const u32 before = low_bits(k);
+                const u32 place = found[stand_in] >> k & 1  ? popcount(found[stand_in] & before)
+                                  : found[crosses] >> k & 1 ? stand_ins + popcount(found[crosses] & before)
+                                                            : stand_ins + forward + popcount(others & before);
+                ready_.replace(place, entries.at(0, k));
+            });
+            team.sync();
+            if (stand_ins != 0) {
+                u32 gone = 0;
+                SLIPSTREAM_ONE_COPY
+                for (u32 k = 0; poisoned_ && k < stand_ins; ++k)
+                    gone |= static_cast<u32>(poison_.cancels(team, ready_.peek(k).slot())) << k;
+                team.each32([&](u32 k) { if (k < stand_ins) facts.at(0, k) = ready_.peek(k).slot(); });
+                crossing_.tell_homes(team, facts, stand_ins, gone);
+                ready_.skip(stand_ins);
             }
-        }
-    }
-    /// Takes an entry, one of the first 32, out of the ready queue: those before it move up. Returns `places`, which named
-    /// entries of the queue, as they are now.
-    SLIPSTREAM_BOTH u32 take_out(team_type& team, u32 place, u32 places)
-    {
-        typename P::template lane_array<ready_entry, 1> moved;
-        team.each32([&](u32 k) { if (k < place) moved.at(0, k) = ready_.peek(k); });
-        team.sync();
-        team.each32([&](u32 k) { if (k < place) ready_.replace(k + 1, moved.at(0, k)); });
-        team.sync();
-        ready_.skip(1);
-        return without(places, place);
-    }
-    SLIPSTREAM_BOTH static u32 without(u32 places, u32 place)
-    {
-        return (places & low_bits(place)) | (places >> 1 & ~low_bits(place));
+            // By its place alone a task that came forward would seem to be linked before the last fence.
+            if ((found[crosses] & found[late]) != 0) fence(team);
+            if (stand_ins == 0) return;
+        } while (ready_.known() != 0);
     }
 
     /// A staged task may not be mailed while there is poison, unless some of it was mailed before: it goes back to the linker.
@@ -1018,7 +1042,8 @@ private:
     u32 mails_ = 0;       ///< mails not yet answered
     typename P::template lane_array<u32, Groups> seen_; ///< of this lane's workers, as in control_state:
                                                         ///< a poll looks at nothing else
-    u32 open_ = no_slot;  ///< ticket task at the head of the ready queue that workers were invited to
+    u32 forward_ = 0;     ///< tasks at the head of the ready queue that were brought there: they cross
+    u32 open_ = no_slot;  ///< ticket task behind them that workers were invited to
 };
 
 } // namespace slipstream::device
