@@ -129,7 +129,8 @@ void partitioned_core::for_each_access(u32 type, const void* task, const submit_
     for (const declared_access& a : options.accesses) visit(a);
 }
 
-/// Home is where a task writes first, or else reads first, or else has its first predecessor.
+/// Home is where a task writes first, or else reads first, or else has its first predecessor; those that have neither go to all
+/// parts in turns.
 partitioned_core::route partitioned_core::route_of(u32 type, const void* task, const submit_options& options)
 {
     for (const task_handle& a : options.after)
@@ -147,7 +148,8 @@ partitioned_core::route partitioned_core::route_of(u32 type, const void* task, c
         if (reads == 0) reads = parts;
         if (writes == 0 && (static_cast<u32>(a.mode) & 2) != 0) writes = parts;
     });
-    const u32 first = writes != 0 ? writes : reads != 0 ? reads : 1u << (options.after.empty() ? 0 : options.after.front().ring);
+    const auto anywhere = [&] { return options.after.empty() ? turn_++ % parts() : options.after.front().ring; };
+    const u32 first = writes != 0 ? writes : reads != 0 ? reads : 1u << anywhere();
     route way{static_cast<u32>(std::countr_zero(first)), touched | first, false};
     for (const task_handle& a : options.after)
         if ((way.parts >> a.ring & 1) == 0 && matters(a)) way.parts |= 1u << a.ring;

@@ -3,7 +3,7 @@
 // A task goes to the part whose memory it touches, as if there were no others. One that touches several crosses: it goes to
 // one of them, its home, and a stand-in to each of the others, which has its accesses there. The device orders them
 // (device/crossing.hpp); here it is found out what crosses, and what a part tells in terms of its own ring and of stand-ins is
-// told in the caller's. A handle's ring is its part.
+// told in the caller's. A handle's ring is its part. Tasks that touch nothing and have no predecessor go to all parts in turns.
 //
 // OWNERS  the thread that holds the rings, all of them (claim): who submits; meetings, scratch, the copy of the memory map
 //         memory map, registration: under mutex_, which is not on the way of a task that touches handles;
@@ -120,6 +120,7 @@ private:
     memory_map map_copy_; ///< no lock is taken to look up where raw ranges lie
     u64 map_copied_ = 0;  ///< its version
     std::array<meeting_list, abi::parts_max> meetings_;
+    u32 turn_ = 0; ///< of tasks that no memory leads to a part
     // Of the task in hand, for each part.
     std::array<std::vector<declared_access>, abi::parts_max> declared_;
     std::array<std::vector<task_handle>, abi::parts_max> after_;

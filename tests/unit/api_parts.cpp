@@ -156,6 +156,24 @@ TEST_CASE("tasks of one part go there, by handle and by address; their handles n
     });
 }
 
+TEST_CASE("tasks that touch nothing go to all parts in turns; one that has a predecessor goes to that one's", "[api][parts]")
+{
+    in_time(30, [] {
+        parts_engine rt(parts_config(3));
+        std::array<u32, 3> tasks{};
+        for (u32 i = 0; i < 300; ++i) ++tasks.at(rt.submit(marker_task{}, {.order = ordering::no_access}).ring);
+        CHECK(tasks == std::array<u32, 3>{100, 100, 100});
+        for (u32 i = 0; i < 4; ++i) {
+            const auto before = rt.submit(marker_task{}, {.order = ordering::no_access});
+            const auto after = rt.submit(marker_task{}, {.after = before, .order = ordering::no_access});
+            CHECK(after.ring == before.ring);
+            CHECK(rt.wait(after).ok());
+            CHECK(rt.query(before).ok());
+        }
+        rt.wait_all();
+    });
+}
+
 TEST_CASE("memory of a part's pool is that part's; a buffer that goes gives it back there", "[api][parts]")
 {
     in_time(30, [] {
@@ -391,7 +409,7 @@ TEST_CASE("after orders tasks of different parts; of parts it names, one that su
             CHECK(rt.wait(other).ok());
             CHECK(ran == 2);
             CHECK(rt.submit(marker_task{}, {.after = first, .order = ordering::no_access}).ring == 2);
-            CHECK(rt.submit(marker_task{}, {.order = ordering::no_access}).ring == 0);
+            CHECK(rt.submit(marker_task{}, {.order = ordering::no_access}).ring == round % 3); // nothing leads it anywhere
         }
         CHECK(rt.wait_all());
     });
@@ -484,6 +502,34 @@ TEST_CASE("a crossing task of many blocks and of many accesses runs each block o
         CHECK(rt.wait_all());
         for (auto& r : runs) REQUIRE(r == 50);
         CHECK(arrays.right());
+    });
+}
+
+TEST_CASE("tasks that cross come before a task whose blocks are being drawn, and each block of all runs once", "[api][parts]")
+{
+    in_time(60, [] {
+        parts_engine rt(parts_config(2)); // two workers each
+        spread_arrays arrays(rt, false);
+        u64 apart = 0; // part 0's, since it was never placed
+        std::vector<std::atomic<u32>> wide(20), crossing(1);
+        const auto counts = [](auto& of) { return count_task{reinterpret_cast<u64>(of.data())}; };
+        for (u32 round = 0; round < 40; ++round) {
+            gate g;
+            const auto held = rt.submit(g.task(), {.blocks = 2 + round % 5, .accesses = writes(&apart, 8)}); // or drawn
+            const auto behind = rt.submit(counts(wide), {.blocks = 20, .accesses = reads(&apart, 4)});
+            rt.submit(counts(wide), {.blocks = 20, .order = ordering::no_access, .name = "beside it"});
+            for (u32 k = 0; k < 1 + round % 7; ++k)
+                rt.submit(counts(crossing), {.accesses = {{writes(&arrays.values[0][k], 8), reads(&arrays.values[1][k], 8)}}});
+            CHECK(rt.wait(held, after(1ms)).state == task_state::pending);
+            CHECK(rt.query(behind).state == task_state::pending);
+            g.open();
+            CHECK(rt.wait(behind).ok());
+        }
+        CHECK(rt.wait_all());
+        for (auto& runs : wide) CHECK(runs == 80);
+        u32 all = 0;
+        for (u32 round = 0; round < 40; ++round) all += 1 + round % 7;
+        CHECK(crossing[0] == all);
     });
 }
 
