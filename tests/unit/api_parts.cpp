@@ -170,7 +170,7 @@ TEST_CASE("tasks that touch nothing go to all parts in turns; one that has a pre
             CHECK(rt.wait(after).ok());
             CHECK(rt.query(before).ok());
         }
-        rt.wait_all();
+        CHECK(rt.wait_all());
     });
 }
 
@@ -505,7 +505,7 @@ TEST_CASE("a crossing task of many blocks and of many accesses runs each block o
     });
 }
 
-TEST_CASE("tasks that cross come before a task whose blocks are being drawn, and each block of all runs once", "[api][parts]")
+TEST_CASE("tasks that cross become ready beside one whose blocks are being drawn: each block of all runs once", "[api][parts]")
 {
     in_time(60, [] {
         parts_engine rt(parts_config(2)); // two workers each
