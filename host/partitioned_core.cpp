@@ -48,14 +48,14 @@ config checked(config c)
 
 } // namespace
 
-partitioned_core::partitioned_core(const config& configuration, const kernel_image& image)
+partitioned_core::partitioned_core(const config& configuration, const kernel_image& image, const beginning& start)
     : image_(image), config_(checked(configuration))
 {
     const std::vector<config> each = divide(config_, image);
     // All memory is taken before the first kernel: nothing is allocated while one is resident.
     for (u32 p = 0; p < config_.parts; ++p) {
         const membership member{config_.parts, p, p == 0 ? nullptr : cores_.front().get()};
-        cores_.push_back(std::make_unique<runtime_core>(each[p], image, beginning{}, member));
+        cores_.push_back(std::make_unique<runtime_core>(each[p], image, start, member));
         core_list_.push_back(cores_.back().get());
         const auto [address, bytes] = cores_.back()->pool_range();
         map_.add_pool(address, bytes, p);
@@ -161,14 +161,15 @@ submit_status partitioned_core::submit(u32 type, const void* task, const submit_
 {
     claim();
     if (type >= image_.types) return cores_.front()->submit(type, task, options, may_block, handle); // says that there is none
-    if (located_members members; options.says_little() && flags == 0 && locate(type, task, members)) {
-        if (members.cross()) {
-            const submit_status status = submit_short_crossing(members, type, task, options.blocks, may_block, handle);
+    if (located_accesses accesses; flags == 0 && locate(type, task, options, accesses)) {
+        if (accesses.cross()) {
+            const submit_status status = submit_short_crossing(accesses, type, task, options.blocks, may_block, handle);
             if (status == submit_status::submitted) return status;
-        } else {
-            const submit_status status = cores_[members.home]->submit(type, task, options, may_block, handle);
-            if (status == submit_status::submitted) handle.ring = members.home;
-            return status;
+        } else if (const task_handle done = cores_[accesses.home]->put_gathered(accesses, type, task, options);
+                   done != task_handle{}) {
+            handle = {accesses.home, done.position};
+            if (options.order == ordering::no_access) ++turn_;
+            return submit_status::submitted;
         }
     }
     const route way = route_of(type, task, options);
@@ -181,25 +182,15 @@ submit_status partitioned_core::submit(u32 type, const void* task, const submit_
     return status;
 }
 
-/// Of nearly every task: which parts its members lie in, if each lies in one and that is quickly said.
-bool partitioned_core::locate(u32 type, const void* task, located_members& out) const
+/// Of nearly every task: which parts its accesses lie in, if each lies in one and that is quickly said. Home is route_of's.
+bool partitioned_core::locate(u32 type, const void* task, const submit_options& options, located_accesses& out) const
 {
-    const abi::task_type& layout = image_.table[type];
-    if (layout.members == 0 || layout.members > config_.accesses_max || layout.rect_mask != 0) return false;
-    bool written = false;
-    for (out.count = 0; out.count < layout.members; ++out.count) {
-        located_members::member& m = out.list[out.count];
-        m.mode = static_cast<access_mode>(layout.member_mode[out.count]);
-        std::memcpy(&m.range, static_cast<const unsigned char*>(task) + 4 * layout.member_offset[out.count], sizeof m.range);
-        m.part = detail::part_of(table_, m.range.address, m.range.bytes_and_handle & detail::member_bytes_max,
-                                 static_cast<u32>(m.range.bytes_and_handle >> detail::member_handle_shift));
-        if (m.part == detail::no_single_part || m.range.bytes_and_handle == 0) return false; // nothing lies nowhere
-        out.parts |= 1u << m.part;
-        const bool writes = (static_cast<u32>(m.mode) & 2) != 0;
-        if (out.count == 0 || (writes && !written)) out.home = m.part;
-        written |= writes;
-    }
-    return true;
+    if (options.order == ordering::no_access) out.home = turn_ % parts();
+    return out.gather(image_.table[type], task, options, config_.accesses_max, [&](u64 address, u64 bytes, u32 handle_plus_one) {
+        // Nothing lies nowhere; and what is no handle of this engine is left to the other way, too.
+        if (bytes == 0 || handle_plus_one > table_.handles) return detail::no_single_part;
+        return detail::part_of(table_, address, bytes, handle_plus_one);
+    });
 }
 
 /// The options of a task in one part: of `after` what is of that part, as that part's ring calls it.
@@ -260,32 +251,31 @@ u32 partitioned_core::share_accesses(const route& way, u32 type, const void* tas
 }
 
 /// As submit_crossing(), for nearly every task that crosses. Full: nothing was done, and that one finds out why.
-submit_status partitioned_core::submit_short_crossing(const located_members& members, u32 type, const void* task, u32 blocks,
+submit_status partitioned_core::submit_short_crossing(const located_accesses& accesses, u32 type, const void* task, u32 blocks,
                                                       bool may_block, task_handle& handle)
 {
-    const auto encode = image_.short_encoders[type];
-    if (encode == nullptr) return submit_status::full;
-    detail::short_room message;
-    const u32 slots = encode(task, type, blocks, message);
-    if (slots == 0 || !cores_[members.home]->takes_short(slots)) return submit_status::full;
-    const u32 others = members.parts & ~(1u << members.home), stand_in_type = image_.types - 1;
-    bool room = true;
-    for_each_bit(others, [&](u32 p) { room = room && cores_[p]->takes_short(detail::short_slots_max); });
-    const std::optional<u32> meeting = room ? take_meeting(members.home, may_block) : std::nullopt;
+    const abi::task_type& layout = image_.table[type];
+    const u32 slots = slots_of_chunks(1 + accesses.count + chunks_of_scalars(layout.scalars)); // of each message, at most
+    bool room = slots <= abi::message_plain_slots;
+    for_each_bit(accesses.parts, [&](u32 p) { room = room && cores_[p]->takes_short(slots); });
+    const std::optional<u32> meeting = room ? take_meeting(accesses.home, may_block) : std::nullopt;
     if (!meeting) return submit_status::full;
 
-    make_crossing(message, members, type, blocks, image_.table[type].scalars,
-                  abi::crossing_word::make(*meeting, static_cast<u32>(std::popcount(others))));
-    const u64 position = cores_[members.home]->put_taken(message, slots);
-    meetings_[members.home].held_by[*meeting] = position;
-    crossing_entry entry{members.home, members.parts};
-    entry.positions[members.home] = position;
+    const u32 others = accesses.parts & ~(1u << accesses.home), stand_in_type = image_.types - 1;
+    message_room message;
+    const u32 taken = make_message(message, accesses, layout, task, type, blocks, abi::flag_crossing,
+                                   abi::crossing_word::make(*meeting, static_cast<u32>(std::popcount(others))));
+    const u64 position = cores_[accesses.home]->put_taken(message, taken);
+    meetings_[accesses.home].held_by[*meeting] = position;
+    crossing_entry entry{accesses.home, accesses.parts};
+    entry.positions[accesses.home] = position;
+    const abi::crossing_word at_home = abi::crossing_word::make(*meeting, accesses.home);
     for_each_bit(others, [&](u32 p) {
-        const u32 taken = make_stand_in(message, members, p, stand_in_type, abi::crossing_word::make(*meeting, members.home));
-        entry.positions[p] = cores_[p]->put_taken(message, taken);
+        const u32 taken_there = make_stand_in(message, accesses, p, stand_in_type, at_home);
+        entry.positions[p] = cores_[p]->put_taken(message, taken_there);
     });
     note(entry);
-    handle = {members.home, position};
+    handle = {accesses.home, position};
     return submit_status::submitted;
 }
 

@@ -12,7 +12,6 @@
 // ORDER   crossing tasks come in the same order in all rings, since one thread submits: device/crossing.hpp says why that is needed
 #pragma once
 #include "host/crossing_book.hpp"
-#include "host/crossing_message.hpp"
 #include "host/memory_map.hpp"
 #include "host/runtime_core.hpp"
 
@@ -20,7 +19,8 @@ namespace slipstream::host {
 
 class partitioned_core {
 public:
-    partitioned_core(const config& configuration, const kernel_image& image);
+    /// start: of each part.
+    partitioned_core(const config& configuration, const kernel_image& image, const beginning& start = {});
     ~partitioned_core();
 
     const detail::part_table& table() const { return table_; }
@@ -73,7 +73,7 @@ private:
     };
     void claim();
     detail::part_table make_table() const;
-    bool locate(u32 type, const void* task, located_members& out) const;
+    bool locate(u32 type, const void* task, const submit_options& options, located_accesses& out) const;
     runtime_core& owner_of(task_handle handle);
     /// A predecessor that succeeded is none any more.
     bool matters(task_handle predecessor) { return !query(predecessor).ok(); }
@@ -83,7 +83,7 @@ private:
     route route_of(u32 type, const void* task, const submit_options& options);
     submit_status submit_crossing(const route& way, u32 type, const void* task, const submit_options& options, bool may_block,
                                   task_handle& handle, u32 flags);
-    submit_status submit_short_crossing(const located_members& members, u32 type, const void* task, u32 blocks, bool may_block,
+    submit_status submit_short_crossing(const located_accesses& accesses, u32 type, const void* task, u32 blocks, bool may_block,
                                         task_handle& handle);
     void note(const crossing_entry& entry);
     submit_options told_to(u32 part, const route& way, const submit_options& options);

@@ -348,6 +348,19 @@ template <class Store>
     return put_into<P>(r, chunks, slots);
 }
 
+task_handle runtime_core::put_gathered(const located_accesses& accesses, u32 type, const void* task,
+                                       const submit_options& options)
+{
+    const bool unordered = options.order == ordering::no_access;
+    message_room message;
+    const u32 slots = make_message(message, accesses, image_.table[type], task, type, options.blocks,
+                                   unordered ? u32{abi::flag_no_access} : 0u);
+    if (slots == 0) return {};
+    const task_handle done = put_short(member_.part, accesses.count, message, slots);
+    if (unordered && done != task_handle{}) rings_[done.ring]->unordered_end = done.position + 1;
+    return done;
+}
+
 bool runtime_core::takes_short(u32 slots)
 {
     const ring_used& last = last_rings[member_.part];
@@ -369,19 +382,25 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
     if (type >= image_.types) throw config_error("task type " + std::to_string(type) + " is not in the runtime's list");
     u32 index = 0;
     ring& r = own_ring(index);
-    if (const auto encode = image_.short_encoders[type];
-        encode != nullptr && flags == 0 && crosses == nullptr && options.says_little()) {
-        // The quick way asks for less room than the other: it knows how long the message is.
-        detail::short_room chunks;
-        const u32 slots = encode(task, type, options.blocks, chunks);
-        if (slots != 0)
-            if (const task_handle done = put_short(member_.part, image_.table[type].members, chunks, slots);
-                done != task_handle{}) {
-                handle = done;
-                return submit_status::submitted;
-            }
-    }
     const abi::task_type& layout = image_.table[type];
+    if (flags == 0 && crosses == nullptr) {
+        // The quick ways ask for less room than the other: they know how long the message is.
+        task_handle done;
+        u32 slots = 0;
+        if (const auto encode = image_.short_encoders[type]; encode != nullptr && options.says_little()) {
+            detail::short_room chunks;
+            slots = encode(task, type, options.blocks, chunks);
+            if (slots != 0) done = put_short(member_.part, layout.members, chunks, slots);
+        }
+        if (slots == 0)
+            if (located_accesses accesses;
+                accesses.gather(layout, task, options, config_.accesses_max, [](u64, u64, u32) { return 0u; }))
+                done = put_gathered(accesses, type, task, options);
+        if (done != task_handle{}) {
+            handle = done;
+            return submit_status::submitted;
+        }
+    }
 
     // Header, then entries, then scalars; see abi/message.hpp.
     std::erase_if(r.joins, [&](const stream_point& p) { return stream_join_->raised(p); });

@@ -9,6 +9,7 @@
 #include "host/backend.hpp"
 #include "host/beginning.hpp"
 #include "host/failure_book.hpp"
+#include "host/located_accesses.hpp"
 #include "host/memory_pool.hpp"
 #include "host/progress_watch.hpp"
 #include "host/ring_history.hpp"
@@ -75,6 +76,8 @@ public:
     /// The quick way, where it may be taken: puts a short message of so many accesses into the ring.
     /// No handle: nothing was done. part: this one.
     task_handle put_short(u32 part, u32 accesses, const chunk_vector* chunks, u32 slots);
+    /// The same for a task whose accesses were gathered and all lie in this part.
+    task_handle put_gathered(const located_accesses& accesses, u32 type, const void* task, const submit_options& options);
     /// Would a short message be taken at once? By the submitting thread; put_taken() takes it then, and returns its position.
     bool takes_short(u32 slots);
     u64 put_taken(const chunk_vector* chunks, u32 slots);
