@@ -171,9 +171,14 @@ public:
         const command request = request_;
         const feed_phase before = feed_;
         if (request == command::abort) return end(team);
-        if (request == command::park) scheduler_.stop_dispatch();
+        bool parking = false;
+        if (request == command::park) {
+            scheduler_.stop_dispatch();
+            parking = read_phase<P>(*s_.ingest_phase, team) != feed_phase::running; // else ingest may still mail a task
+            if (parking) scheduler_.adopt(team);
+        }
         const bool busy = scheduler_.step(team);
-        const bool parked = request == command::park && scheduler_.workers_idle(team);
+        const bool parked = parking && scheduler_.workers_idle(team);
         const bool drained = request == command::drain && before == feed_phase::dry && !busy && scheduler_.workers_idle(team);
         if (parked || drained) {
             scheduler_.dismiss_workers(team);

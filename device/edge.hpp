@@ -80,6 +80,13 @@
     X(A20_arrived,        "linker takes it")                                                                             \
     X(R20_taken,          "linker -> scheduler: the queue entry may be reused")                                          \
     X(A20_room,           "scheduler looks for room in the arrived queue")                                               \
+    X(R21_bypass_fence,   "ingest, before it mails a task itself: the task's record, and what it acquired for it")       \
+    X(R21_bypass_mail,    "ingest stores that mail, to worker 0")                                                        \
+    X(R23_bypassed,       "ingest -> scheduler: mails were sent to worker 0, of the tasks in these slots")               \
+    X(A23_bypassed,       "scheduler looks for them before it mails")                                                    \
+    X(R22_early_fence,    "worker 0: what that task's body wrote, and whatever came before it, precedes the early mark") \
+    X(R22_early_mark,     "worker 0 -> host: all submissions of the ring before the mark are complete")                  \
+    X(A22_early_mark,     "host reads it")                                                                               \
     X(P0_ticket,          "workers draw block numbers: the value is the message")                                       \
     X(P1_stop,            "park or abort flag for ticket loops: only a hint to stop early")                             \
     X(P2_heartbeat,       "counter for the watchdog: nothing is read through it")                                       \
@@ -89,7 +96,8 @@
     X(P5_self,            "a word read back by its only writer")                                                        \
     X(P6_finished_reset,  "linker sets a finished count back that nobody waits for: "                                   \
                           "ordered for its next readers by R4A5_step_fence")                                            \
-    X(P7_crossings,       "linker counts tasks that cross, and stand-ins: ordered by R14_ready for whom the scheduler is to mail")
+    X(P7_crossings,       "linker counts tasks that cross, and stand-ins: ordered by R14_ready for whom the scheduler is to mail") \
+    X(P8_answered,        "ingest looks whether worker 0 has answered: the next task follows on that worker, in its order")
 
 namespace slipstream::device {
 

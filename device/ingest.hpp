@@ -39,6 +39,7 @@
 //        A16 (join word of a stream: its work is visible to the tasks that joined it)
 // Bus counts (layout.hpp: bus_count) in fast memory, one addition a look.
 #pragma once
+#include "device/bypass.hpp"
 #include "device/entry_resolver.hpp"
 
 namespace slipstream::device {
@@ -50,8 +51,8 @@ public:
     using team_type = typename P::team;
 
     SLIPSTREAM_BOTH ingest(const engine_memory<P>& memory, const control_state<P>& state)
-        : m_(memory), s_(state), resolver_(memory, state), free_(state.free_queue()), decoded_(state.decoded_queue()),
-          due_(low_bits(memory.n.rings))
+        : m_(memory), s_(state), resolver_(memory, state), bypass_(memory, state), free_(state.free_queue()),
+          decoded_(state.decoded_queue()), due_(low_bits(memory.n.rings))
     {
     }
 
@@ -241,6 +242,7 @@ private:
         constexpr u32 ring_chunks = glance_slots * abi::slot_chunks;
         static_assert(rings_at_once * ring_chunks <= 32);
         typename P::template lane_array<abi::chunk, 1> chunks;
+        bypass_.look();
         const u32 there = team.mask32([&](u32 k) {
             const u32 j = k / ring_chunks;
             chunks.at(0, k) = {};
@@ -551,7 +553,8 @@ private:
     }
 
     /// One lane: what workers and the other roles need of the task beside its words and accesses.
-    SLIPSTREAM_BOTH void describe(u32 slot, u32 r, u64 number, const abi::message_header& h, u32 entries) const
+    SLIPSTREAM_BOTH void describe(u32 slot, u32 r, u64 number, const abi::message_header& h, u32 entries,
+                                  bool bypassed = false) const
     {
         task_record<P>& record = m_.records[slot];
         P::set(record.blocks, h.blocks);
@@ -559,11 +562,13 @@ private:
         P::store(edge::P4_status, record.status, 0u, order::relaxed, scope::device);
         const u64 id = static_cast<u64>(r) << 56 | number;
         P::set(s_.task_id[slot], id);
-        P::set(s_.outstanding[slot], h.blocks > m_.n.workers ? 1 : h.blocks); // with tickets: one until they are drawn
+        // With tickets: one until they are drawn.
+        P::set(s_.outstanding[slot], bypassed ? 2 : h.blocks > m_.n.workers ? 1 : h.blocks);
         P::set(s_.dealt[slot], 0u);
         if (m_.n.parts > 1) s_.crossings[slot] = h.crossing.word;
         P::set(s_.heads[slot], task_head{slot | h.type << 16, identity_of(id), h.blocks,
-                                            entries | (h.flags & ~u32{abi::flag_no_access}) << 16});
+                                            entries | (h.flags & ~u32{abi::flag_no_access}) << 16
+                                                | (bypassed ? task_head::bypass_bit : 0)});
     }
 
     /// Decodes plain messages staged at `words`: a run of those that take a ring slot each, or whatever lies within batch_messages
@@ -571,7 +576,11 @@ private:
     /// taken; 0: no place, nothing was taken.
     SLIPSTREAM_BOTH u32 take_plain(team_type& team, ring_progress& rp, u32 r, const u32* words, u32 slots)
     {
-        if (*s_.free_slot_count == 0) return 0;
+        const u32 slots_free = *s_.free_slot_count;
+        const u32 top = *s_.pool_free_count;
+        if (slots_free == 0) return 0;
+        const bool alone = slots == 1 && may_go_alone(header_at(words), words + 4) && bypass_.open(m_.n.window_used - slots_free);
+        if (!alone) bypass_.close();
         // First where messages begin. What is not a message's first chunk is looked at as if it were, and not used.
         lane_values length, blocks;
         const u32 single = team.mask32([&](u32 k) {
@@ -605,8 +614,6 @@ private:
 
         // Then the places, in order: a window slot and pool blocks for each message, both from the top of their stacks. The blocks
         // of those before are counted by the bits of their numbers; most tasks have one block or none.
-        const u32 slots_free = *s_.free_slot_count;
-        const u32 top = *s_.pool_free_count;
         lane_values below;
         const u32 ones = team.mask32([&](u32 k) { return (starts >> k & 1) != 0 && (blocks.at(0, k) & 1) != 0; });
         const u32 large = team.mask32([&](u32 k) { return (starts >> k & 1) != 0 && blocks.at(0, k) > 1; });
@@ -639,8 +646,8 @@ private:
         const u64 first_number = rp.messages;
         rp.position += taken;
 
-        // Then the content. Entries are left for admission to resolve, except those of tasks that it sees none of, or
-        // that wait at the gate.
+        // Then the content. Entries are left for admission to resolve, except those of tasks that it sees none of,
+        // that wait at the gate, or that run before it sees them.
         u32 known = ~s_.counters[handles_known]; // complement of the handles that must be known, so that the minimum is the most
         const u32 mine = team.mask32([&](u32 k) {
             if (k >= messages) return false;
@@ -648,8 +655,8 @@ private:
             const u32* const w = words + 4 * part.first_chunk;
             const abi::message_header h = header_at(w);
             const bool waits = gated && k + 1 == messages;
-            const bool leaves = ordered(h) && !waits && (h.flags & abi::flag_whole_memory) == 0;
-            describe(part.slot, r, first_number + k, h, ordered(h) || waits ? h.entries : 0);
+            const bool leaves = ordered(h) && !waits && !alone && (h.flags & abi::flag_whole_memory) == 0;
+            describe(part.slot, r, first_number + k, h, ordered(h) || waits ? h.entries : 0, alone);
             chain_blocks(part.slot, part.top, blocks_for(h.entries), leaves ? h.entries : 0);
             if (!waits) decoded_.put_ahead(k, part.slot);
             return !leaves && h.entries != 0;
@@ -705,6 +712,7 @@ private:
                     afters += in == entry_is_after;
                 }
             });
+        if (alone) bypass_.send(team, s_.parts[0].slot, header_at(words).type, static_cast<u64>(r) << 56 | first_number);
         team.sync();
         decoded_.advance(gated ? messages - 1 : messages);
         rp.messages += gated ? messages - 1 : messages;
@@ -746,6 +754,14 @@ private:
                               (kept_back >> number_of(c) & 1) == 0, known);
             }
         });
+    }
+
+    /// Is this a task for the bypass, if that is open? `first`: the chunk behind the header.
+    SLIPSTREAM_BOTH static bool may_go_alone(const abi::message_header& h, const u32* first)
+    {
+        const bool waits = h.entry_chunks() != 0 && (first[0] & abi::handle_bit) == 0
+            && abi::kind_of(first[0]) == abi::entry_kind::after;
+        return h.blocks == 1 && (h.flags & ~u32{abi::flag_no_access}) == 0 && plain_slots(h) == 1 && !waits;
     }
 
     SLIPSTREAM_BOTH static bool ordered(const abi::message_header& h) { return (h.flags & abi::flag_no_access) == 0; }
@@ -859,6 +875,7 @@ private:
         const u32 blocks = blocks_for(h.entries);
         const u32 top = *s_.pool_free_count;
         if (free == 0 || top < blocks) return false;
+        bypass_.close();
         const u32 slot = s_.free_slots[free - 1];
         team.sync(); // all lanes have read what the leader changes now
         if (team.leader()) {
@@ -1015,6 +1032,7 @@ private:
     const engine_memory<P>& m_;
     const control_state<P>& s_;
     entry_resolver<P> resolver_;
+    bypass<P> bypass_;
     queue_consumer<P, u32, edge::A2_slot_freed, edge::R2_slot_taken, order::relaxed> free_; // never full
     queue_producer<P, u32, edge::R3_decoded, edge::A3_taken> decoded_;
     bool starved_ = false; ///< a message waits for a window slot or pool blocks

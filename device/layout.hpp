@@ -11,12 +11,14 @@
 // OWNERS  (single writer -> readers, scope)
 //   ring slots            submitter -> ingest, system          host_page.command   service -> notifier, system
 //   ring_page.consumed    ingest -> submitter, system          ring_page.low_water, bits   notifier -> host, system
+//   ring_page.early_mark  worker 0 -> host, system
 //   host_page.heartbeat   notifier -> service, system          recorder[w]         worker w -> host, system
 //   host_page.failures    notifier -> host, system             host_page.failures_read   host (under a lock) -> notifier, system
 //   stream_joins          a stream's callback -> ingest, system
 //   bus[k]                the role that counts it, once, when it ends -> host, after the kernel   picks[w]   worker w, likewise
 //   record (args)         ingest and admission -> worker, device   record.next_block   ingest resets; workers draw
-//   record.status         worker -> scheduler, device          mailbox[w]          scheduler -> worker w, device
+//   record.status         worker -> scheduler, device          mailbox[w]          scheduler -> worker w, device; for a task that
+//                                                                                  comes alone, ingest -> worker 0: bypass.hpp
 //                                                                                  (its last words: worker w, for its next launch)
 //   record.finished       workers add -> workers that wait, device; the linker resets it when nobody can be waiting
 //   record.failed_by      a worker -> workers that wait, device; likewise
@@ -163,6 +165,7 @@ template <class P>
 struct ring_page {
     alignas(abi::line_bytes) typename P::template word<u64> consumed;  ///< ring slots taken by ingest
     alignas(abi::line_bytes) typename P::template word<u64> low_water; ///< all submissions below it are retired
+    typename P::template word<u64> early_mark; ///< all below it are complete (bypass.hpp). In the line that who waits reads anyhow
 };
 
 template <class P>
@@ -175,6 +178,7 @@ template <class P>
 struct task_record {
     typename P::template cell<u32> words[abi::task_words_max]; ///< the task struct
     typename P::template cell<u32> blocks;
+    typename P::template cell<u64> position; ///< of the submission in its ring, of a bypassed task only
     alignas(64) typename P::template word<u32> next_block; ///< ticket counter
     typename P::template word<u32> status;                 ///< 0, or the code a body failed with
     typename P::template word<u32> failed_by;              ///< of the slot, not of the task: see finished_count
@@ -245,6 +249,7 @@ struct sizes {
     u32 sample_capacity; ///< control samples ingest can keep
     u32 staging;      ///< 1: tasks may be mailed before those that they wait for are complete
     u32 chaining;     ///< 1: to the same worker, behind them
+    u32 bypass;       ///< 1: ingest may mail a task that comes alone
     u32 parts;        ///< of the engine (crossing.hpp): 1, or 2 to abi::parts_max; this is number `part`
     u32 part;
     u32 lone_workers; ///< 1: a worker has its SM to itself and may poll with acquire loads (they empty the SM's L1)
@@ -284,6 +289,7 @@ enum bus_count : u32 {
     stream_words_read, ///< join words, while a gate waits for a stream
     consumed_told,     ///< stores of ring_page.consumed
     samples_told,      ///< control samples due, those beyond their log's capacity included
+    tasks_bypassed,    ///< mailed by ingest: worker 0 stores ring_page.early_mark for each that does not fail
     // notifier
     command_looks,         ///< loads of the command word; a heartbeat goes with each
     failure_looks,         ///< loads of failures_read and of the command word, while it waits for room for a record
@@ -369,7 +375,7 @@ struct alignas(16) task_head {
     u32 slot_and_type; ///< as in a mail
     u32 identity;      ///< as in a mail: identity_of(task id)
     u32 blocks;
-    u32 entries_and_flags; ///< stored entries | message flags << 16
+    u32 entries_and_flags; ///< stored entries | message flags << 16 | bypass_bit
 
     SLIPSTREAM_BOTH u32 entries() const { return entries_and_flags & 0xffff; }
     SLIPSTREAM_BOTH bool has(u32 flag) const { return (entries_and_flags >> 16 & flag) != 0; }
@@ -377,16 +383,23 @@ struct alignas(16) task_head {
     /// See crossing.hpp, as the next one.
     SLIPSTREAM_BOTH bool crosses() const { return blocks != 0 && has(abi::flag_crossing); }
     SLIPSTREAM_BOTH bool stands_in() const { return blocks == 0; }
+    /// Ingest has mailed it.
+    SLIPSTREAM_BOTH bool bypassed() const { return (entries_and_flags & bypass_bit) != 0; }
+
+    static constexpr u32 bypass_bit = 1u << 31;
 };
 
 /// What marks number `number` of a row of messages that never ends: a mail, or a message between parts. Never 0, also
 /// when the number wraps.
 SLIPSTREAM_BOTH u32 tag_of(u32 number) { return number | 1u << 31; }
 
+inline constexpr u32 identity_position_bits = 27;
+inline constexpr u32 identity_position_mask = (1u << identity_position_bits) - 1;
+
 /// A submission in 31 bits, for mails and flight records: low 27 bits of the position | ring << 27.
 SLIPSTREAM_BOTH u32 identity_of(u64 task_id)
 {
-    return (static_cast<u32>(task_id) & 0x7ffffffu) | static_cast<u32>(task_id >> 56) << 27;
+    return (static_cast<u32>(task_id) & identity_position_mask) | static_cast<u32>(task_id >> 56) << identity_position_bits;
 }
 
 /// An access as the table keeps it: both ends at hand, since they are all that most comparisons need. The shape of a rectangle
@@ -562,6 +575,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
 //   notifier alone   notices, flips, low_water
 //   linker alone     arriving .. targets, but for brief, joins and joins_both; meetings, crossings_linked
 //   ingest while a slot is filling, then linker and scheduler read   crossings
+//   between ingest and scheduler   bypass_number, bypass_slots, first_sent; the scheduler alone   bypass_adopted (bypass.hpp)
 //   linker fills before a task is handed over; the scheduler reads   brief, joins, joins_both, waits_near, waits_far
 //   scheduler alone  dealt and all that follow (ingest sets dealt and outstanding while a slot is filling), but for bus (ingest and
 //                    notifier) and counters (each has its role)
@@ -644,6 +658,10 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(notices, retired_entry, near, notices_max) /* of the batch in hand: those that have an outcome to look at */        \
     X(flips, u32, near, notices_max)     /* bits of a word of completion bits that the batch completes; 0 between batches */ \
     X(low_water, u64, near, s.rings)                                                                                    \
+    X(bypass_number, word<u32>, near, 1) /* of the last mail that ingest sent; wraps, as the others */                    \
+    X(bypass_slots, cell<u32>, near, P::mailbox_depth) /* and of each of the last ones, by its number, the slot */         \
+    X(bypass_adopted, u32, near, 1)      /* the last number that the scheduler has taken into its count */                \
+    X(first_sent, cell<u32>, near, 1)    /* mails ever sent to worker 0, when nothing was in flight last */               \
     X(crossings, u32, near, s.parts > 1 ? s.window : 0) /* abi::crossing_word of a task that crosses, or a stand-in */    \
     X(crossings_linked, word<u32>, near, 1) /* so many of these were ever linked; wraps */                               \
     X(meetings, u32, near, s.meetings()) /* see dependency_table::meet */                                                \

@@ -302,7 +302,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             ask_for(mine.tag); // now, so that nothing is left to be loaded when the wait is over
             const auto take = [&](const inbox<P>::findings& found) {
                 plan = found.plan;
-                plain = found.plain != 0;
+                plain = found.plain != 0 && !mine.bypassed();
             };
             take(shared.found);
             if (mine.staged()) {
@@ -402,6 +402,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
         if (leader && !(at_hand && plan.answers_later(mine.tag))) {
             const u32 code = shared.ends[turn].failure.code;
             if (code != 0) port.fail(port.record(mine), code);
+            else if (mine.bypassed()) port.tell_host(mine); // which is never skipped
             port.answer(mine, plan.looks(mine.tag));
             shared.ends[worker_shared::turn_after(turn)].stopping = port.told_to_stop(); // all have looked at it two mails ago
             // What nobody waits for.

@@ -23,6 +23,7 @@
 //     three. The worker needs no word of anybody for it. Of several that wait for the same task one comes behind it, of brief
 //     ones two, one behind the other; of several that a task waits for, that is the one that was linked last. Whole chains go
 //     out together: hand_out_ones().
+//   bypassed (bypass.hpp): ingest has mailed it. Its answer and its turn in the ready queue, whichever is later, complete it.
 //   more blocks than workers: idle workers are invited with a ticket mail and draw block numbers from the record's counter.
 //     An invited worker answers once, when the counter is used up (or a park stops it), and says which; once one has seen it
 //     used up nobody else is invited. No completion per block, no task behind a busy worker.
@@ -35,10 +36,11 @@
 //   mail. A staged task whose predecessor fails is skipped by all its workers: it goes back to the linker, and comes again when
 //   its predecessors are complete. While there is poison nothing is mailed staged.
 //
-// OWNERS  this role alone writes mails, and what they wait for. Lane k looks after the workers 32 g + k.
+// OWNERS  this role alone writes mails, but for those of bypassed tasks, and what they wait for. Lane k looks after the workers
+//         32 g + k.
 // STATES  of a worker: idle (sent == seen) -> busy -> full (sent - seen = P::mailbox_depth) by mails; back by completions.
 //         outstanding[slot]: answers due. Without tickets: of all blocks, from the start. With tickets: of the invited workers,
-//         and one more until the tickets are drawn. 0: complete.
+//         and one more until the tickets are drawn. Of a bypassed one: its answer, and its turn. 0: complete.
 // EDGES   A5 (done, relaxed poll) + R4A5 (one acq_rel fence at device scope) + R4 (mail, relaxed): completion -> successor.
 //         Without the fence PTX gives no causality from the completed worker to the mailed one.
 //         R13 (completed) goes out before the fence, so that the linker works meanwhile: what it hands back (A14) is mailed after
@@ -47,73 +49,13 @@
 //         when this role last looked (A15) before it; a task linked since waits for the next step's if it is staged, else a
 //         further fence stands before its mail.
 #pragma once
+#include "device/bypass.hpp"
 #include "device/crossing.hpp"
 
 namespace slipstream::device {
 
-/// From one mail's tag to a later one's.
-SLIPSTREAM_BOTH u32 mails_between(u32 tag, u32 later) { return (later - tag) & ~(1u << 31); }
-
-/// A mail: what a worker is asked to do. 16 bytes, one store. It names the submission too, so that the flight recorder needs
-/// no look at the record.
-struct mail {
-    u32 slot_and_type; ///< window slot | follows_bit | type << 16, or leave
-    u32 block_and_waits; ///< block | brief_bit | joins_bit | number of tasks to wait for << 28
-    u32 identity;      ///< identity_of(task id) | tickets_bit
-    u32 tag;           ///< tag_of(mails ever sent to this worker, this one included); 0: no mail
-
-    SLIPSTREAM_BOTH u32 slot() const { return slot_and_type & (follows_bit - 1); }
-    SLIPSTREAM_BOTH bool follows() const { return (slot_and_type & follows_bit) != 0; } ///< waits for the mail before it on this
-                                                                                        ///< worker, and perhaps others
-    SLIPSTREAM_BOTH u32 type() const { return slot_and_type >> 16; }
-    SLIPSTREAM_BOTH u32 block() const { return block_and_waits & (brief_bit - 1); }
-    SLIPSTREAM_BOTH bool brief() const { return (block_and_waits & brief_bit) != 0; } ///< its type promises it
-    SLIPSTREAM_BOTH bool joins() const { return (block_and_waits & joins_bit) != 0; } ///< follows; if the one before it is brief,
-                                                                                      ///< their answers may be one
-    SLIPSTREAM_BOTH u32 waits() const { return block_and_waits >> 28; }
-    /// Waits for nothing but mails before it on this worker.
-    SLIPSTREAM_BOTH bool only_follows() const { return follows() && waits() == 0; }
-    /// May the answer to this one come with that of the next?
-    SLIPSTREAM_BOTH bool may_wait_for(const mail& next) const { return brief() && next.joins() && next.waits() == 0; }
-    SLIPSTREAM_BOTH u32 task() const { return identity & ~tickets_bit; }
-    SLIPSTREAM_BOTH bool tickets() const { return identity >> 31; }
-    SLIPSTREAM_BOTH bool leaves() const { return slot_and_type == leave; }
-    SLIPSTREAM_BOTH abi::chunk encode() const { return {{slot_and_type, block_and_waits, identity, tag}}; }
-    SLIPSTREAM_BOTH static mail decode(const abi::chunk& c) { return {c.w[0], c.w[1], c.w[2], c.w[3]}; }
-
-    SLIPSTREAM_BOTH bool staged() const { return waits() != 0 || follows(); }
-
-    static constexpr u32 leave = 0xffffffff;
-    static constexpr u32 follows_bit = 1u << 15;
-    static constexpr u32 brief_bit = 1u << 26; ///< of one-block tasks only
-    static constexpr u32 joins_bit = 1u << 27;
-    static constexpr u32 tickets_bit = 1u << 31;
-};
-static_assert(rings_max <= 16 && window_slots_max <= mail::follows_bit && waits_max < 16);
-
 /// Where the scheduler stands, for the notifier.
 enum class schedule_phase : u32 { running = 0, finished = 1 };
-
-/// The completion word: mails answered, and what is to be said of the last ones. A mailbox may be emptied between two polls.
-struct done_word {
-    u32 raw;
-    static constexpr u32 failed_bit = 1; ///< a body on this worker has failed since the engine was made
-    static constexpr u32 drawn_bit = 2;  ///< the last mail was a ticket mail and no ticket is left
-    static constexpr u32 paused_bit = 4; ///< the next mail is staged; the worker left for a park and comes back to it
-    static constexpr u32 history_at = 3; ///< a bit a mail, the last one lowest: it was staged,
-                                         ///< and not run since one before it failed
-    static constexpr u32 history = 16;
-    static constexpr u32 count_at = history_at + history;
-
-    SLIPSTREAM_BOTH static u32 make(u32 count, u32 skipped, u32 bits) { return count << count_at | skipped << history_at | bits; }
-    /// Modulo many more than are ever on their way.
-    SLIPSTREAM_BOTH u32 count() const { return raw >> count_at; }
-    SLIPSTREAM_BOTH u32 answered_since(u32 number) const { return (count() - number) & (~0u >> count_at); }
-    /// The skipped bits, with room for so many more.
-    SLIPSTREAM_BOTH u32 skipped_before(u32 mails) const { return (raw >> history_at) << mails & low_bits(history); }
-    /// Was mail `number`, one of the last ones, skipped?
-    SLIPSTREAM_BOTH bool skipped(u32 number) const { return (raw >> history_at >> answered_since(number) & 1) != 0; }
-};
 
 /// Several: the engine may have several parts. Without it nothing of them is compiled: engines of one part would take 6 to 7 %
 /// longer for tasks of 131 blocks and for one by itself (device/measured.md).
@@ -121,6 +63,7 @@ template <class P, u32 Groups = P::worker_groups, bool Several = true>
 class scheduler {
 public:
     using team_type = typename P::team;
+    template <class T> using cell = typename P::template cell<T>;
 
     SLIPSTREAM_BOTH scheduler(const engine_memory<P>& memory, const control_state<P>& state)
         : m_(memory), s_(state), poison_(memory, state), crossing_(memory, state), ready_(state.ready_queue()),
@@ -145,6 +88,12 @@ public:
         if (parts) crossing_.look(team, looked);
         u32 completed = poll_completions(team);
         bool answered = mails_ != mails_before;
+        if (postponed_ && ready_.known() != 0 && is_answered(ready_.peek(0).slot())) { // its turn completes it
+            if (team.leader()) s_.batch[completed] = ready_.peek(0).slot();
+            ++completed;
+            pass(1);
+            team.sync();
+        }
         bool told = false; // by another part, that stand-ins are ready
         if (parts) {
             const u32 taken = crossing_.take(team, completed, looked);
@@ -197,11 +146,19 @@ public:
     SLIPSTREAM_BOTH void stop_dispatch() { parking_ = true; }
 
     /// No mail is out, but for a park staged ones that their workers have left for it; and no cancelled task waits for the next
-    /// step.
+    /// step. While ingest may mail a task itself this says nothing: at a park it goes behind adopt(), when that role has stopped.
     SLIPSTREAM_BOTH bool workers_idle(team_type& team)
     {
         if (poison_.pending() != 0) return false;
         return mails_ == 0 || (parking_ && all_paused(team));
+    }
+
+    /// Takes the mails that ingest has sent to worker 0 (bypass.hpp) into its own count.
+    SLIPSTREAM_BOTH void adopt(team_type& team)
+    {
+        const u32 last =
+            team.broadcast(team.leader() ? P::load(edge::A23_bypassed, *s_.bypass_number, order::acquire, scope::block) : 0u);
+        if (last != *s_.bypass_adopted) mails_ += adopt_out(last, team, s_.bypass_slots, s_.bypass_adopted, s_.sent, s_.mailed);
     }
 
     /// Tells every idle worker to leave. After workers_idle().
@@ -220,6 +177,7 @@ public:
                 }
                 const u32 count = s_.sent[w] + 1; // its last answer is not awaited: the kernel's end is
                 s_.sent[w] = s_.seen[w] = count;
+                if (w == 0) P::set(*s_.first_sent, count);
                 slot_of_mail(w, count) = no_slot; // nobody comes behind it
                 send(w, mail{mail::leave, 0, 0, tag_of(count)});
             });
@@ -292,6 +250,12 @@ private:
     SLIPSTREAM_BOTH u32 worker_or_first(u32 g, u32 k) const { return 32 * g + k < m_.n.workers ? 32 * g + k : 0; }
     /// By lane k: mails that worker 32 g + k has not answered, as far as is known; 0 of one that is none.
     SLIPSTREAM_BOTH u32 due(u32 g, u32 k) { return 32 * g + k < m_.n.workers ? s_.sent[32 * g + k] - seen_.at(g, k) : 0; }
+    /// Has worker 32 g + k answered more than was taken? Not what ingest has sent it and is not adopted yet.
+    SLIPSTREAM_BOTH bool has_answered(u32 g, u32 k, done_word word)
+    {
+        const bool more = word.answered_since(seen_.at(g, k)) != 0;
+        return g == 0 ? more & ((k != 0) | (seen_.at(g, k) != s_.sent[0])) : more; // g is a constant
+    }
     SLIPSTREAM_BOTH u16& slot_of_mail(u32 w, u32 number) const
     {
         return s_.mailed[w * P::mailbox_depth + number % P::mailbox_depth];
@@ -332,7 +296,7 @@ private:
             },
             [&](u32 g, u32 k, u32 value) {
                 answers.at(g, k) = value;
-                return 32 * g + k < m_.n.workers && done_word{value}.answered_since(seen_.at(g, k)) != 0;
+                return 32 * g + k < m_.n.workers && has_answered(g, k, done_word{value});
             });
         u32 any = 0;
         SLIPSTREAM_UNROLL
@@ -381,7 +345,7 @@ private:
             SLIPSTREAM_UNROLL
             for (u32 g = 0; g < Groups; ++g) {
                 changed[g] = team.mask32([&](u32 k) {
-                    return (changed[g] >> k & 1) && done_word{answers.at(g, k)}.answered_since(seen_.at(g, k)) != 0;
+                    return (changed[g] >> k & 1) && has_answered(g, k, done_word{answers.at(g, k)});
                 });
                 any |= changed[g];
             }
@@ -407,6 +371,7 @@ private:
     SLIPSTREAM_BOTH void retire(team_type& team, u32 count)
     {
         if (count == 0) return;
+        if (mails_ == 0 && team.leader()) P::set(*s_.first_sent, s_.sent[0]); // nothing may be in flight when they are gone
         const u32 flag = settled_ ? retired_look : 0;
         SLIPSTREAM_ONE_COPY
         for (u32 k = team.rank(); k < count; k += team.size()) retired_.put_ahead(k, s_.batch[k] | flag);
@@ -422,6 +387,7 @@ private:
         const bool crossings = several() && crossing_.some(team);
         bool new_places = crossings; // the first 32 are others than those that were looked at
         bool by_itself = false;
+        if (mails_ < P::mailbox_depth) adopt(team); // while more are out, not all that is in flight was bypassed
         SLIPSTREAM_ONE_COPY
         while (!parking_ && ready_.known() != 0) {
             if (new_places) {
@@ -431,13 +397,28 @@ private:
             }
             const ready_entry entry = ready_.peek(0);
             const u32 slot = entry.slot();
-            if (poisoned_ && (entry.waits() != 0 ? declines(team, slot) : refuses(team, slot))) {
+            if (poisoned_ && !P::get(s_.heads[slot]).bypassed()
+                && (entry.waits() != 0 ? declines(team, slot) : refuses(team, slot))) {
                 if (team.leader()) s_.runs_on[slot] = 0;
                 pass(1);
                 new_places = crossings;
                 continue;
             }
             parcel p{P::get(s_.heads[slot]), 0, 0, 1, places, entry};
+            if (p.head.bypassed()) { // its worker has it
+                if (is_answered(slot)) {
+                    postponed_ = true; // the next step completes it
+                    break;
+                }
+                if (team.leader()) {
+                    P::set(s_.outstanding[slot], 1u);
+                    s_.runs_on[slot] = 1; // worker 0
+                }
+                pass(1);
+                team.sync();
+                new_places = crossings;
+                continue;
+            }
             if (p.head.blocks == 1) {
                 // One that was brought before the open task does not come behind a mail of it, which may take long.
                 p.depth = entry.waits() == 0 && (!crowded() || open_ != no_slot) ? 1 : places;
@@ -496,6 +477,28 @@ private:
         }
         ready_.release(team);
         reports_.publish(team);
+    }
+
+    /// Of the task in `slot`, at the head of the ready queue: was it bypassed, and its answer taken? Then its turn is all that it
+    /// waits for.
+    SLIPSTREAM_BOTH bool is_answered(u32 slot) const
+    {
+        return P::get(s_.heads[slot]).bypassed() && P::get(s_.outstanding[slot]) == 1;
+    }
+    /// Notes the slots of ingest's mails up to number `last`, and returns how many they are. Not in line: rare, and with registers
+    /// of its own.
+    SLIPSTREAM_BOTH_RARE static u32 adopt_out(u32 last, team_type team, const cell<u32>* slots, u32* adopted, u32* sent,
+                                              u16* mailed)
+    {
+        const u32 before = sent[0], count = last - before;
+        team.sync();
+        team.each32([&](u32 k) {
+            const u32 place = (before + 1 + k) % P::mailbox_depth;
+            if (k < count) mailed[place] = static_cast<u16>(P::get(slots[place]));
+        });
+        if (team.leader()) sent[0] = *adopted = last;
+        team.sync();
+        return count;
     }
 
     /// A task that waits for nobody is cancelled instead of mailed.
@@ -614,8 +617,9 @@ private:
             const ready_entry entry = out.entries.at(0, k) = ready_.peek(one ? k : 0); // no branch
             const task_head head = out.heads.at(0, k) = P::get(s_.heads[entry.slot()]);
             const bool waiting = entry.waits() != 0;
-            facts.at(0, k) = static_cast<u32>(one & (head.blocks == 1) & (together | (waiting == first_waits))) << alike
-                | static_cast<u32>(waiting) << waits | static_cast<u32>(is_late(k, entry)) << late;
+            const bool like_first = (head.blocks == 1) & !head.bypassed() & (together | (waiting == first_waits));
+            facts.at(0, k) = static_cast<u32>(one & like_first) << alike | static_cast<u32>(waiting) << waits
+                | static_cast<u32>(is_late(k, entry)) << late;
         });
         team.masks32(masks, [&](u32, u32 k) { return facts.at(0, k); },
                      [](u32 n, u32, u32 value) { return (value >> n & 1) != 0; });
@@ -1034,7 +1038,8 @@ private:
     bool poisoned_ = false; ///< poison_.any(), for this step
     bool settled_ = false;  ///< the batch in hand has outcomes
     bool fresh_ = true;   ///< no step yet since the launch
-    bool postponed_ = false; ///< the staged task at the head of the ready queue was linked after the last fence
+    bool postponed_ = false; ///< the task at the head of the ready queue is staged and was linked after the last fence,
+                             ///< or is bypassed and was answered
     bool kept_ = false;   ///< of the last parcel: some worker is kept for a task that comes behind its last mail
     u32 fenced_ = 0;      ///< entries of the ready queue, all popped ones included, that were seen when
                           ///< the last fence was made; wraps

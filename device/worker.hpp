@@ -24,6 +24,7 @@
 //         none between two mails of a worker: its own barrier
 //         none for picks[w] and what it keeps behind its mailbox: worker w reads back what it stored in the launch before; the
 //         host reads when the kernel has left
+//         R22_early_fence (release, system), then R22_early_mark: of a bypassed task, before its answer (bypass.hpp)
 //         A12 (finished counts, relaxed poll) + A12_finished_fence (acquire, device): the writes of the predecessors
 //         of a staged task
 #pragma once
@@ -284,7 +285,7 @@ public:
     SLIPSTREAM_BOTH void count_flights(u32 count) { box_.books.picks += count; }
     SLIPSTREAM_BOTH flight_record flight_of(const mail& letter, u32 block) const
     {
-        return {1u << 31 | letter.type() << 8 | (letter.identity >> 27 & 15), letter.identity & 0x7ffffffu, block,
+        return {1u << 31 | letter.type() << 8 | letter.ring(), letter.identity & identity_position_mask, block,
                 sm_ << 16 | worker_};
     }
     /// Without counting it.
@@ -305,7 +306,7 @@ public:
         if (m_.n.log_capacity == 0) return;
         if (run <= m_.n.log_capacity)
             m_.flight_log[static_cast<u64>(worker_) * m_.n.log_capacity + run - 1]
-                = {1u << 31 | letter.type() << 8 | (letter.identity >> 27 & 15), letter.identity & 0x7ffffffu, block,
+                = {1u << 31 | letter.type() << 8 | letter.ring(), letter.identity & identity_position_mask, block,
                    (count < 0xffff ? count : 0xffff) << 16 | sm_, times.wait_ns, times.start_ns, P::clock_ns()};
         times.wait_ns = 0; // of the next mail
     }
@@ -375,6 +376,14 @@ public:
         books.stumbles <<= 1;
         books.level = stop_level::none;
         box_.answered = letter.tag;
+    }
+
+    /// Tells the host of a bypassed task whose block has run and not failed. Before its answer.
+    SLIPSTREAM_BOTH void tell_host(const mail& letter) const
+    {
+        P::fence(edge::R22_early_fence, order::release, scope::system);
+        P::store(edge::R22_early_mark, m_.ring_pages[letter.ring()].early_mark, P::get(record(letter).position) + 1, order::relaxed,
+                 scope::system);
     }
 
     /// Did the last answer see a park, or the end?

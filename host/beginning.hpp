@@ -54,6 +54,9 @@ void begin_at(const device::engine_memory<P>& m, const device::control_state<P>&
     empty(s.finished_tail, s.finished_head);
     empty(s.retired_tail, s.retired_head);
     for (u32 w = 0; w < m.n.workers; ++w) s.sent[w] = s.seen[w] = low;
+    P::set(*s.first_sent, low);
+    *s.bypass_adopted = low;
+    P::store(device::edge::P5_self, *s.bypass_number, low, device::order::relaxed, device::scope::block);
     for (u32 slot = 0; slot < m.n.window; ++slot) s.targets[slot] = low;
 }
 

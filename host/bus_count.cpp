@@ -16,7 +16,8 @@ bus_traffic bus_traffic_of(const host_memory& m)
     t.handles = count(device::handles_read) * sizeof(abi::handle_entry);
     t.commands = (count(device::command_looks) + count(device::failure_looks) + count(device::stream_words_read)) * word;
     t.ring_progress = count(device::consumed_told) * sizeof(u64);
-    t.completions = count(device::completion_words_told) * word + count(device::low_water_told) * sizeof(u64);
+    t.completions = count(device::completion_words_told) * word
+        + (count(device::low_water_told) + count(device::tasks_bypassed)) * sizeof(u64);
     t.failures = count(device::failures_told) * chunk;
     t.heartbeats = count(device::command_looks) * word;
     for (u32 w = 0; w < m.n.workers; ++w) {

@@ -143,6 +143,7 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     n.sample_capacity = config_.flight_log * flight_samples_each;
     n.staging = config_.staging ? 1 : 0;
     n.chaining = config_.chaining ? 1 : 0;
+    n.bypass = config_.bypass ? 1 : 0;
     n.lone_workers = config_.workers_per_sm == 1 ? 1 : 0;
     n.parts = member_.parts;
     n.part = member_.part;
@@ -595,13 +596,19 @@ bool runtime_core::has_room(u32 type, const submit_options& options)
         && r.writer.has_room((chunks + abi::slot_chunks - 1) / abi::slot_chunks);
 }
 
+/// All submissions of the ring below it are complete, and none of them failed.
+u64 runtime_core::early_mark(u32 ring) const
+{
+    return P::load(edge::A22_early_mark, memory_.ring_pages[ring].early_mark, order::acquire, scope::system);
+}
+
 bool runtime_core::is_retired(task_handle h)
 {
     const auto low = [&] {
         return P::load(edge::A7_low_water, memory_.ring_pages[h.ring].low_water, order::acquire, scope::system);
     };
     const u64 mark = low();
-    if (h.position < mark) return true;
+    if (h.position < mark || h.position < early_mark(h.ring)) return true;
     if (h.position >= mark + device::completion_span) return false;
     const u32 at = static_cast<u32>(h.position % device::completion_span);
     const u32 word = P::load(edge::A7_complete, memory_.complete_bits[h.ring * device::completion_words + at / 32], order::acquire,
@@ -647,8 +654,7 @@ bool runtime_core::wait_all(deadline until)
 {
     for (u32 r = 0; r < rings_.size(); ++r) {
         const u64 count = rings_[r]->submitted.load(std::memory_order_acquire);
-        for (u32 attempt = 0;
-             P::load(edge::A7_low_water, memory_.ring_pages[r].low_water, order::acquire, scope::system) < count; ++attempt) {
+        for (u32 attempt = 0; low_water(r) < count && early_mark(r) < count; ++attempt) {
             throw_if_dead();
             if (attempt % 16 == 15 && std::chrono::steady_clock::now() >= until) return false;
             P::pause(backend_->is_cuda() ? 0 : attempt);

@@ -113,6 +113,7 @@ public:
     /// submits: this thread may take a ring, and a place in it.
     void release(void* memory, u64 bytes, std::function<bool()> also = {}, bool submits = true);
     u64 low_water(u32 ring) const;
+    u64 early_mark(u32 ring) const;
     u64 submitted(u32 ring) const { return rings_[ring]->submitted.load(std::memory_order_acquire); }
     /// by the ring's thread: position behind its last task whose accesses order nothing
     u64 unordered_end(u32 ring) const { return rings_[ring]->unordered_end; }

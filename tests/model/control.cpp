@@ -36,11 +36,12 @@ struct stays_stopped : with_aborts {
 };
 constexpr u64 forever_ns = u64{1} << 60;
 
-enum class host_waits { low_water, bits };
+/// each_task: for every task before the next one is submitted, by the early mark or else the low-water mark.
+enum class host_waits { low_water, bits, each_task };
 
 /// At most, in an execution since the last reset.
 struct {
-    u32 staged, paused, skipped;
+    u32 staged, paused, skipped, bypassed;
     bool drawn_ahead;
 } seen;
 
@@ -87,15 +88,23 @@ report engine_run(const std::vector<test_task>& program, options how, bool park,
         ex.spawn("submitter", host_thread(), [=] {
             const u32 count = static_cast<u32>(e->tasks.size());
             u32 n = 0;
-            for (u32 i = 0; i < count; ++i)
+            for (u32 i = 0; i < count; ++i) {
                 check(e->submit(i, [&n] {
                     P::pause(n++);
                     return true;
                 }), "submitted");
+                if (by != host_waits::each_task) continue;
+                while (P::load(edge::A22_early_mark, e->m.ring_pages->early_mark, order::acquire, scope::system) <= i
+                       && P::load(edge::A7_low_water, e->m.ring_pages->low_water, order::acquire, scope::system) <= i)
+                    P::pause(n++);
+                for (u32 before = 0; before <= i; ++before) // a mark says so of all before it
+                    if (!e->tasks[before].cancelled && e->tasks[before].blocks == 1)
+                        check(P::get(e->results[before]) != 0, "the host sees what a task wrote that is complete");
+            }
             if (!park)
                 P::store(edge::R8_command, e->m.page->command_word, static_cast<u32>(device::command::drain), order::release,
                          scope::system);
-            if (by == host_waits::low_water) {
+            if (by != host_waits::bits) {
                 while (P::load(edge::A7_low_water, e->m.ring_pages->low_water, order::acquire, scope::system) < count)
                     P::pause(n++);
             } else {
@@ -129,7 +138,7 @@ report engine_run(const std::vector<test_task>& program, options how, bool park,
         ex.at_end([e] {
             e->check_against_oracle();
             seen = {std::max(seen.staged, e->staged), std::max(seen.paused, e->paused), std::max(seen.skipped, e->skipped),
-                    seen.drawn_ahead || e->drawn_ahead};
+                    std::max(seen.bypassed, e->bypassed), seen.drawn_ahead || e->drawn_ahead};
         });
     });
     std::cout << r.line() << "\n";
@@ -244,6 +253,38 @@ TEST_CASE("an abort at any time ends all roles; nothing ran twice, and what ran 
         });
         std::cout << r.line() << "\n";
         CHECK_FALSE(r.failure);
+    }
+}
+
+TEST_CASE("tasks that come alone are mailed by ingest and told of by their worker, others between them; drain and park",
+          "[model][control][bypass]")
+{
+    const std::vector<test_task> mixed = {{{{0, W}}},
+                                          {{{0, RW}, {1, W}}},
+                                          {.accesses = {{1, R}}, .blocks = 3}, // draws tickets
+                                          {{{1, RW}, {0, RW}}},
+                                          {{{0, R}}}};
+    const std::vector<test_task> failing = {{{{0, W}}},
+                                            {.accesses = {{0, R}, {1, W}}, .fails = true},
+                                            {.accesses = {{1, R}, {2, W}}, .cancelled = true},
+                                            {{{0, R}}}};
+    engine_size size{.ring_slots = 8, .window_used = 4, .pool_blocks = 16, .bypass = true};
+    for (const auto* program : {&chain, &mixed, &failing})
+        for (const bool park : {false, true})
+            for (const bool staging : {false, true})
+                for (const host_waits by : {host_waits::each_task, host_waits::low_water}) {
+                    size.staging = size.chaining = size.answers_late = staging;
+                    seen = {};
+                    CHECK_FALSE(engine_run<with_aborts>(*program, walks("engine, bypass", 2000, 2), park, by, size).failure);
+                    // One after the other all of them may be; of all together the first, and what comes when nothing is left.
+                    const u32 least = by == host_waits::low_water ? 1 : program == &chain ? 3 : program == &mixed ? 2 : 1;
+                    CHECK(seen.bypassed >= least);
+                }
+    for (const edge e : {edge::R21_bypass_fence, edge::R22_early_fence, edge::A22_early_mark}) {
+        mutate weaker(e);
+        const std::string name = std::string("engine, bypass, without ") + device::edge_name(e);
+        INFO(name);
+        CHECK(engine_run(chain, walks(name.c_str(), 3000, 3), false, host_waits::each_task, size).failure);
     }
 }
 

@@ -87,6 +87,7 @@ struct engine_size {
     bool lone_workers = false;
     bool staging = false;
     bool chaining = false;
+    bool bypass = false;
     bool answers_late = false; ///< with the next one, whenever they may be
     bool by_handle = false; ///< places are registered
     u32 parts = 1; ///< of an engine, of which this is one
@@ -222,6 +223,7 @@ public:
                 return;
             }
             auto& record = port.record(letter);
+            bypassed += letter.bypassed();
             const u32 number = P::get(record.words[0]);
             const u32 blocks = P::get(record.blocks);
             check(number < tasks.size(), "the record holds the task's own words");
@@ -265,6 +267,7 @@ public:
                 ++late;
                 continue;
             }
+            if (letter.bypassed() && !t.fails) port.tell_host(letter);
             if (port.is_alone(letter)) port.answer_alone(letter);
             else port.answer(letter);
             stopping = port.told_to_stop();
@@ -325,6 +328,7 @@ public:
     bool drawn_ahead = false; ///< some block, while another one ran
     u32 ran_staged = 0; ///< tasks whose staged mails were run, a bit each
     u32 paused = 0;  ///< or left for a park, or an abort
+    u32 bypassed = 0; ///< mails of ingest's that workers took
     bool early = false; ///< a task was reported complete before one that it waits for
     u32 linked_before = 0; ///< tasks linked by launches before
 
@@ -360,6 +364,7 @@ private:
         m.n.lone_workers = size.lone_workers;
         m.n.staging = size.staging;
         m.n.chaining = size.chaining;
+        m.n.bypass = size.bypass;
         m.n.parts = size.parts;
         m.n.part = size.part;
         m.n.window_used = size.window_used;
@@ -458,6 +463,7 @@ private:
         }
         label(m.ring_pages->consumed, "consumed");
         label(m.ring_pages->low_water, "low_water");
+        label(m.ring_pages->early_mark, "early_mark");
         label(m.page->command_word, "command");
         label(*m.stop, "stop");
         label(m.page->heartbeat, "heartbeat");

@@ -28,6 +28,7 @@ struct engine_shape {
     u32 handles = 256;
     bool staging = false;
     bool chaining = false;
+    bool bypass = false;
     bool index = true;    ///< is there room for the access index?
 };
 
@@ -72,6 +73,7 @@ private:
         n.handles = shape.handles;
         n.staging = shape.staging;
         n.chaining = shape.chaining;
+        n.bypass = shape.bypass;
         return n;
     }
 

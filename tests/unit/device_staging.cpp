@@ -834,8 +834,8 @@ TEST_CASE("a worker with two skipped mails says so of both; with one, of which",
 
 TEST_CASE("mails, waits and reports keep their fields apart", "[device][staging]")
 {
-    const mail letter{7 | 3u << 16, 0x03ffffffu | device::waits_max << 28, 1u << 30 | mail::tickets_bit, 5};
-    CHECK((letter.block() == 0x03ffffff && !letter.brief() && letter.waits() == device::waits_max && letter.task() == 1u << 30
+    const mail letter{7 | 3u << 16, 0x01ffffffu | device::waits_max << 28, 1u << 30 | mail::tickets_bit, 5};
+    CHECK((letter.block() == 0x01ffffff && !letter.brief() && letter.waits() == device::waits_max && letter.task() == 1u << 30
            && letter.tickets()));
     CHECK((letter.slot() == 7 && letter.type() == 3 && !letter.follows() && !letter.joins()));
     const mail behind{(device::window_slots_max - 1) | mail::follows_bit | 0xffffu << 16, mail::joins_bit, 5, 5};
@@ -843,7 +843,9 @@ TEST_CASE("mails, waits and reports keep their fields apart", "[device][staging]
            && behind.staged()));
     CHECK((behind.block() == 0 && behind.waits() == 0 && !behind.brief()));
     const mail brief{7, mail::brief_bit, 5, 5};
-    CHECK((brief.brief() && brief.block() == 0 && !brief.joins() && brief.waits() == 0));
+    CHECK((brief.brief() && brief.block() == 0 && !brief.joins() && brief.waits() == 0 && !brief.bypassed()));
+    const mail bypassed{7, mail::bypass_bit, 5, 5};
+    CHECK((bypassed.bypassed() && bypassed.block() == 0 && !bypassed.brief() && !bypassed.joins() && !bypassed.staged()));
     const auto entry = device::ready_entry::make(device::window_slots_max - 1, 0xffff, device::waits_max);
     CHECK((entry.slot() == device::window_slots_max - 1 && entry.waits() == device::waits_max && entry.number() == 0xffff));
     for (const report_kind kind :

@@ -49,6 +49,7 @@ config engine_configuration(const options& o, const engines::device_memory& devi
     c.parts = o.parts;
     c.staging = o.staging;
     c.chaining = o.chaining;
+    c.bypass = o.bypass;
     return c;
 }
 

@@ -53,6 +53,7 @@ void write_environment(json_writer& w, const environment& e, const options& o)
     field(w, "parts", o.parts);
     field(w, "staging", o.staging);
     field(w, "chaining", o.chaining);
+    field(w, "bypass", o.bypass);
     field(w, "repeat", o.repeat);
     field(w, "seed", o.seed);
     w.EndObject();

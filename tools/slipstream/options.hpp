@@ -15,6 +15,7 @@ struct options {
     u32 parts = 1; ///< of the slipstream engine
     bool staging = true;
     bool chaining = true;
+    bool bypass = true;
     u32 repeat = 11;
     u64 seed = 1;
     std::string json; ///< "": no JSON; "-": stdout

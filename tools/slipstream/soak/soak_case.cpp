@@ -51,6 +51,7 @@ const std::vector<key>& keys()
         SLIPSTREAM_KEY(parts, 1, abi::parts_max), SLIPSTREAM_KEY(placement, 0, ~0u),
         SLIPSTREAM_KEY(residency_ms, 1, 10000), SLIPSTREAM_KEY(parks, 0, 1),
         SLIPSTREAM_KEY(staging, 0, 1),          SLIPSTREAM_KEY(chaining, 0, 1),
+        SLIPSTREAM_KEY(bypass, 0, 1),
         SLIPSTREAM_KEY(start, 0, u64{1} << 54), SLIPSTREAM_KEY(hide, 0, 3)};
 #undef SLIPSTREAM_KEY
     return all;
@@ -143,6 +144,7 @@ soak_case draw_case(u64 seed, u32 number, u32 style)
     c.parks = random.below(3) == 0;
     c.staging = random.below(8) != 0;
     c.chaining = random.below(4) != 0;
+    c.bypass = random.below(4) != 0;
     // Positions, queue counters and mails begin so that they wrap in the first thousands of tasks: 2^32 slots or tasks, 2^27 tasks
     // (identities), 2^32 laps of the ring (tags).
     const u64 ring_laps = (u64{1} << 32) * c.ring;

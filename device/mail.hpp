@@ -1,0 +1,71 @@
+// What scheduler and workers say to each other: the mail, and the completion word that answers it.
+#pragma once
+#include "device/layout.hpp"
+
+namespace slipstream::device {
+
+/// From one mail's tag to a later one's.
+SLIPSTREAM_BOTH u32 mails_between(u32 tag, u32 later) { return (later - tag) & ~(1u << 31); }
+
+/// A mail: what a worker is asked to do. 16 bytes, one store. It names the submission too, so that the flight recorder needs
+/// no look at the record.
+struct mail {
+    u32 slot_and_type; ///< window slot | follows_bit | type << 16, or leave
+    u32 block_and_waits; ///< block | bypass_bit | brief_bit | joins_bit | number of tasks to wait for << 28
+    u32 identity;      ///< identity_of(task id) | tickets_bit
+    u32 tag;           ///< tag_of(mails ever sent to this worker, this one included); 0: no mail
+
+    SLIPSTREAM_BOTH u32 slot() const { return slot_and_type & (follows_bit - 1); }
+    SLIPSTREAM_BOTH bool follows() const { return (slot_and_type & follows_bit) != 0; } ///< waits for the mail before it on this
+                                                                                        ///< worker, and perhaps others
+    SLIPSTREAM_BOTH u32 type() const { return slot_and_type >> 16; }
+    SLIPSTREAM_BOTH u32 block() const { return block_and_waits & (bypass_bit - 1); }
+    SLIPSTREAM_BOTH bool bypassed() const { return (block_and_waits & bypass_bit) != 0; } ///< ingest's: see bypass.hpp
+    SLIPSTREAM_BOTH bool brief() const { return (block_and_waits & brief_bit) != 0; } ///< its type promises it
+    SLIPSTREAM_BOTH bool joins() const { return (block_and_waits & joins_bit) != 0; } ///< follows; if the one before it is brief,
+                                                                                      ///< their answers may be one
+    SLIPSTREAM_BOTH u32 waits() const { return block_and_waits >> 28; }
+    /// Waits for nothing but mails before it on this worker.
+    SLIPSTREAM_BOTH bool only_follows() const { return follows() && waits() == 0; }
+    /// May the answer to this one come with that of the next?
+    SLIPSTREAM_BOTH bool may_wait_for(const mail& next) const { return brief() && next.joins() && next.waits() == 0; }
+    SLIPSTREAM_BOTH u32 task() const { return identity & ~tickets_bit; }
+    SLIPSTREAM_BOTH bool tickets() const { return identity >> 31; }
+    SLIPSTREAM_BOTH bool leaves() const { return slot_and_type == leave; }
+    SLIPSTREAM_BOTH u32 ring() const { return identity >> 27 & 15; }
+    SLIPSTREAM_BOTH abi::chunk encode() const { return {{slot_and_type, block_and_waits, identity, tag}}; }
+    SLIPSTREAM_BOTH static mail decode(const abi::chunk& c) { return {c.w[0], c.w[1], c.w[2], c.w[3]}; }
+
+    SLIPSTREAM_BOTH bool staged() const { return waits() != 0 || follows(); }
+
+    static constexpr u32 leave = 0xffffffff;
+    static constexpr u32 follows_bit = 1u << 15;
+    static constexpr u32 bypass_bit = 1u << 25; ///< of one-block tasks only, as the next one
+    static constexpr u32 brief_bit = 1u << 26;
+    static constexpr u32 joins_bit = 1u << 27;
+    static constexpr u32 tickets_bit = 1u << 31;
+};
+static_assert(rings_max <= 16 && window_slots_max <= mail::follows_bit && waits_max < 16);
+
+/// The completion word: mails answered, and what is to be said of the last ones. A mailbox may be emptied between two polls.
+struct done_word {
+    u32 raw;
+    static constexpr u32 failed_bit = 1; ///< a body on this worker has failed since the engine was made
+    static constexpr u32 drawn_bit = 2;  ///< the last mail was a ticket mail and no ticket is left
+    static constexpr u32 paused_bit = 4; ///< the next mail is staged; the worker left for a park and comes back to it
+    static constexpr u32 history_at = 3; ///< a bit a mail, the last one lowest: it was staged,
+                                         ///< and not run since one before it failed
+    static constexpr u32 history = 16;
+    static constexpr u32 count_at = history_at + history;
+
+    SLIPSTREAM_BOTH static u32 make(u32 count, u32 skipped, u32 bits) { return count << count_at | skipped << history_at | bits; }
+    /// Modulo many more than are ever on their way.
+    SLIPSTREAM_BOTH u32 count() const { return raw >> count_at; }
+    SLIPSTREAM_BOTH u32 answered_since(u32 number) const { return (count() - number) & (~0u >> count_at); }
+    /// The skipped bits, with room for so many more.
+    SLIPSTREAM_BOTH u32 skipped_before(u32 mails) const { return (raw >> history_at) << mails & low_bits(history); }
+    /// Was mail `number`, one of the last ones, skipped?
+    SLIPSTREAM_BOTH bool skipped(u32 number) const { return (raw >> history_at >> answered_since(number) & 1) != 0; }
+};
+
+} // namespace slipstream::device
