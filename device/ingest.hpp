@@ -12,7 +12,7 @@
 // decoded task is never copied again: accesses go into the pool, the rebuilt task struct into the slot's record.
 //
 // Accesses stay as they came, for admission to resolve, an access a lane of its helpers (entry_resolver.hpp): those of tasks that
-// it sees are not looked at here.
+// it sees are not looked at here, but where a task comes alone and is mailed at once (bypass.hpp, with its edges).
 //
 // COST    in cycles of a batch of 31 one-slot messages with four handles (H200, a build with clock reads in these places): places
 //         for all of them 1200, describing them 650, scalars and accesses as they came 3600 (9300 when it resolved the handles

@@ -17,13 +17,13 @@
 //   stream_joins          a stream's callback -> ingest, system
 //   bus[k]                the role that counts it, once, when it ends -> host, after the kernel   picks[w]   worker w, likewise
 //   record (args)         ingest and admission -> worker, device   record.next_block   ingest resets; workers draw
-//   record.status         worker -> scheduler, device          mailbox[w]          scheduler -> worker w, device; for a task that
-//                                                                                  comes alone, ingest -> worker 0: bypass.hpp
-//                                                                                  (its last words: worker w, for its next launch)
+//   record.status         worker -> scheduler, device          mailbox[w]          scheduler -> worker w, device
+//                                                                                  (its last words: worker w, for its next launch);
+//                                                                                  of tasks that come alone, ingest -> worker 0
 //   record.finished       workers add -> workers that wait, device; the linker resets it when nobody can be waiting
 //   record.failed_by      a worker -> workers that wait, device; likewise
 //   channel[a][b]         scheduler of part a -> scheduler of part b, device: see crossing.hpp
-//   done[w]               worker w -> scheduler, device        stop                notifier -> workers, device
+//   done[w]               worker w -> scheduler, device (0: and ingest)   stop                notifier -> workers, device
 //   fast memory           see the list SLIPSTREAM_CONTROL_FIELDS
 // STATES of a window slot
 //   free -> filling (ingest) -> decoded -> admitted (its predecessors found) -> linked: waiting | staged | ready -> mailed

@@ -18,7 +18,7 @@
 // nine at most: what is left of a hop is the recorder's store and an addition.
 //
 // OWNERS  worker w alone writes done[w] (once it has left for a park, the scheduler) recorder[w], picks[w] and the counts
-//         behind mailbox[w], which it alone reads.
+//         behind mailbox[w], which it alone reads; worker 0 alone early marks.
 // EDGES   A4 (mail, relaxed poll) + A4_mail_fence (acquire, device): the record, and all writes of the predecessors
 //         R5R12_fence (release, device), then R12 (finished count) and R5 (done): the body's writes
 //         none between two mails of a worker: its own barrier

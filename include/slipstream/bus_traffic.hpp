@@ -18,7 +18,7 @@ struct bus_traffic {
     u64 commands = 0;     ///< command word, CUDA streams' join words, the host's progress with failure records
     // to the host
     u64 ring_progress = 0; ///< ring slots that may be overwritten
-    u64 completions = 0;   ///< completion bits and low-water marks
+    u64 completions = 0;   ///< completion bits, low-water marks and early marks
     u64 failures = 0;      ///< failure records
     u64 heartbeats = 0;
     u64 recorder = 0;      ///< flight recorder, 16 bytes for each run of blocks picked up

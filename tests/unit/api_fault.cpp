@@ -4,6 +4,7 @@
 #include "device/host_platform.hpp"
 #include "host/runtime_core.hpp"
 #include "trace_catch.hpp"
+#include "wrapped_backend.hpp"
 #include <memory>
 #include <mutex>
 #include <spdlog/sinks/base_sink.h>
@@ -344,31 +345,21 @@ TEST_CASE("a control block that does not run is told from one that waits for bod
 namespace {
 
 /// The host device with an end that only a GPU has: running() says that the kernel died of an error.
-class mortal_backend final : public host::backend {
+class mortal_backend final : public wrapped_backend {
 public:
-    mortal_backend(std::unique_ptr<host::backend> inner, std::atomic<bool>& died) : inner_(std::move(inner)), died_(died) {}
-    std::string name() const override { return inner_->name(); }
-    bool is_cuda() const override { return inner_->is_cuda(); }
-    u32 workers() const override { return inner_->workers(); }
-    u32 control_blocks() const override { return inner_->control_blocks(); }
-    void* take_pinned(std::size_t bytes) override { return inner_->take_pinned(bytes); }
-    void* take_device(std::size_t bytes) override { return inner_->take_device(bytes); }
-    void write(void* to, const void* from, std::size_t bytes) override { inner_->write(to, from, bytes); }
-    void read(void* to, const void* from, std::size_t bytes) override { inner_->read(to, from, bytes); }
-    std::size_t near_bytes_max() const override { return inner_->near_bytes_max(); }
-    void prepare(std::size_t near_bytes) override { inner_->prepare(near_bytes); }
-    void launch(const host::host_arguments& arguments) override { inner_->launch(arguments); }
-    host::stream_port* streams() override { return inner_->streams(); }
+    mortal_backend(std::unique_ptr<host::backend> inner, std::atomic<bool>& died)
+        : wrapped_backend(std::move(inner)), died_(died)
+    {
+    }
     bool running() override
     {
         if (died_)
             throw device_error("the megakernel ended with an error: an illegal memory access was encountered "
                                "(cudaErrorIllegalAddress)");
-        return inner_->running();
+        return wrapped_backend::running();
     }
 
 private:
-    std::unique_ptr<host::backend> inner_;
     std::atomic<bool>& died_;
 };
 

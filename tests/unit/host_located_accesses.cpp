@@ -4,6 +4,7 @@
 #include "api_tasks.hpp"
 #include "host/partitioned_core.hpp"
 #include "trace_catch.hpp"
+#include "wrapped_backend.hpp"
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -284,37 +285,25 @@ alignas(256) unsigned char pools[parts_most][pool_bytes];
 alignas(256) unsigned char placed[parts_most][4096]; ///< the last one is not, so that it is part 0's
 
 /// Says where the rings of an engine are, and lets it have the pool above.
-class shown_backend final : public host::backend {
+class shown_backend final : public wrapped_backend {
 public:
     shown_backend(std::unique_ptr<host::backend> inner, std::vector<const unsigned char*>& rings)
-        : inner_(std::move(inner)), rings_(rings)
+        : wrapped_backend(std::move(inner)), rings_(rings)
     {
     }
-    std::string name() const override { return inner_->name(); }
-    bool is_cuda() const override { return inner_->is_cuda(); }
-    u32 workers() const override { return inner_->workers(); }
-    u32 control_blocks() const override { return inner_->control_blocks(); }
     void* take_pinned(std::size_t bytes) override
     {
-        void* const taken = inner_->take_pinned(bytes);
+        void* const taken = wrapped_backend::take_pinned(bytes);
         if (!seen_) rings_.push_back(static_cast<const unsigned char*>(taken)); // they are taken first
         seen_ = true;
         return taken;
     }
     void* take_device(std::size_t bytes) override
     {
-        return bytes == pool_bytes ? pools[rings_.size() - 1] : inner_->take_device(bytes);
+        return bytes == pool_bytes ? pools[rings_.size() - 1] : wrapped_backend::take_device(bytes);
     }
-    void write(void* to, const void* from, std::size_t bytes) override { inner_->write(to, from, bytes); }
-    void read(void* to, const void* from, std::size_t bytes) override { inner_->read(to, from, bytes); }
-    std::size_t near_bytes_max() const override { return inner_->near_bytes_max(); }
-    void prepare(std::size_t near_bytes) override { inner_->prepare(near_bytes); }
-    void launch(const host::host_arguments& arguments) override { inner_->launch(arguments); }
-    host::stream_port* streams() override { return inner_->streams(); }
-    bool running() override { return inner_->running(); }
 
 private:
-    std::unique_ptr<host::backend> inner_;
     std::vector<const unsigned char*>& rings_;
     bool seen_ = false;
 };
