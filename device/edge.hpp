@@ -53,6 +53,8 @@
     X(R12_finished,       "worker -> worker: one more block has run in this slot")                                      \
     X(A12_finished,       "worker of a staged task polls the finished counts that it waits for")                        \
     X(A12_finished_fence, "it acquires after the poll that succeeded")                                                  \
+    X(A24_finished,       "scheduler polls the finished counts of tasks that were mailed to all workers; "                \
+                          "the step's fence comes after")                                                                 \
     X(R6_retired,         "scheduler -> notifier: a retired slot; the completions acquired so far precede it")           \
     X(A6_retired,         "notifier takes a retired entry")                                                             \
     X(R6_notified,        "notifier -> scheduler: the queue entry may be reused")                                       \

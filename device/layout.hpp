@@ -4,7 +4,8 @@
 // LAYOUT
 //   pinned (host and device)   rings[rings][ring_slots] of 64 B · host_page · ring_page[rings] · complete bits[rings][2048]
 //                              · recorder[workers] of 16 B · handle table · flight log · stream join words · bus and pick counts
-//   device                     records[window] of 384 B · mailboxes[workers] of 2688 B · done[workers] of 4 B
+//   device                     records[window] of 384 B · mailboxes[workers + copies of broadcasts] of 2688 B
+//                              · done[workers] of 4 B
 //                              · handle cache · handle pages · stop word · notifier's mirror
 //                              · channels between parts [parts][parts], of the first part
 //   fast (shared memory of the control block, spilled to device memory at park)   control_state: queues, window, scheduler
@@ -20,6 +21,7 @@
 //   record.status         worker -> scheduler, device          mailbox[w]          scheduler -> worker w, device
 //                                                                                  (its last words: worker w, for its next launch);
 //                                                                                  of tasks that come alone, ingest -> worker 0
+//                                                              mailbox[workers + i]   scheduler -> workers, see broadcast.hpp
 //   record.finished       workers add -> workers that wait, device; the linker resets it when nobody can be waiting
 //   record.failed_by      a worker -> workers that wait, device; likewise
 //   channel[a][b]         scheduler of part a -> scheduler of part b, device: see crossing.hpp
@@ -76,6 +78,8 @@ inline constexpr u32 ahead_slots_max = 128; ///< of the busy ring: what makes a 
 inline constexpr u32 ahead_slots_least = 32; ///< likewise, where fast memory is short, and in the kernel with two workers an SM,
                                              ///< which is short of registers
 inline constexpr u32 batch_messages = 32; ///< plain messages given places together
+inline constexpr u32 broadcasts_read = 8; ///< by a worker at a time: a line
+inline constexpr u32 broadcast_copies_max = 32; ///< a lane stores one of each
 inline constexpr u32 waits_near_max = 3;  ///< of them in fast memory
 inline constexpr u32 waits_max = 9;       ///< tasks that a staged one may wait for: a fan-in of eight, and who wrote before it
 inline constexpr u32 admitted_max = 64; ///< tasks between admission and linker
@@ -217,6 +221,18 @@ struct alignas(abi::line_bytes) mailbox {
     typename P::chunk_word waits[P::mailbox_depth][waits_max];
     typename P::template cell<u32> answered; ///< mails ever answered; the worker keeps it here between launches, as the next one
     typename P::template cell<u32> stumbles; ///< a bit for each of the last mails, the last one lowest: it failed or was skipped
+    typename P::template cell<u32> heard;    ///< broadcasts (mail.hpp) that were answered, likewise
+};
+
+/// What the scheduler keeps of broadcasts (broadcast.hpp).
+struct alignas(16) broadcast_book {
+    u32 number;   ///< ever sent; wraps
+    u32 unbooked; ///< of these, the last ones: they are not in `sent` and `seen` yet
+    u32 first;    ///< worker of the next one's block 0
+};
+struct alignas(4) broadcast_entry {
+    u16 slot;
+    u16 first; ///< worker of its block 0
 };
 
 inline constexpr u32 retired_look = 1u << 31; ///< in the retired queue, beside a slot: it has an outcome to look at
@@ -250,6 +266,8 @@ struct sizes {
     u32 staging;      ///< 1: tasks may be mailed before those that they wait for are complete
     u32 chaining;     ///< 1: to the same worker, behind them
     u32 bypass;       ///< 1: ingest may mail a task that comes alone
+    u32 broadcast_copies; ///< of each broadcast (broadcast.hpp), a power of two, at most 32: worker w reads number w % copies;
+                          ///< 0: none are sent
     u32 parts;        ///< of the engine (crossing.hpp): 1, or 2 to abi::parts_max; this is number `part`
     u32 part;
     u32 lone_workers; ///< 1: a worker has its SM to itself and may poll with acquire loads (they empty the SM's L1)
@@ -352,7 +370,7 @@ struct engine_memory {
     typename P::template word<u32>* stream_joins;  ///< see host/stream_join.hpp; an `after` entry names one of them
     // device
     task_record<P>* records;
-    mailbox<P>* mailboxes;
+    mailbox<P>* mailboxes; ///< [workers + broadcast_copies] the last ones are of broadcasts
     typename P::template word<u32>* done;
     typename P::template cell<known_handle>* handle_cache; ///< the first control_counter::handles_known of them
     typename P::template cell<handle_page>* handle_pages; ///< [handles] see handle_book.hpp
@@ -682,7 +700,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(staged, u32, near, s.groups())     /* a bit a slot: of these, those that wait */                                  \
     X(early, u32, near, s.groups())      /* a bit a slot: reported complete before one that it waits for */             \
     X(tainted, u32, near, s.groups())    /* a bit a slot: its finished_count has failures */                            \
-    X(brief, u32, near, s.groups())      /* a bit a slot: its type promises it */                                       \
+    X(brief, u32, near, s.groups() + 1)  /* a bit a slot: its type promises it; and of none (broadcast.hpp) */          \
     X(joins, u32, near, s.groups())      /* a bit a slot: brief, and handed over staged                                 \
                                             when nobody else waited for the last of those that it waits for */          \
     X(joins_both, u32, near, s.groups()) /* likewise, when one other did */                                             \
@@ -691,10 +709,12 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(order_at, u32, near, s.window)     /* its place in link_order, or one that never comes */                         \
     X(link_order, u32, near, s.queue_slots()) /* ready_entry words of the last tasks linked that wait; see linker */    \
     X(targets, u32, near, s.window)      /* what the slot's finished_count comes to with the task that was handed over last */ \
-    X(waits_near, cell<awaited_task>, near, s.window * waits_near_max) /* of a staged task, the first ones */           \
+    X(waits_near, cell<awaited_task>, near, (s.window + 1) * waits_near_max) /* of a staged task, the first ones */     \
     X(waits_far, cell<awaited_task>, far, s.window * (waits_max - waits_near_max)) /* and the others */                 \
     X(dealt, cell<u32>, near, s.window)  /* blocks mailed */                                                            \
-    X(outstanding, cell<u32>, near, s.window) /* see scheduler */                                                       \
+    X(outstanding, cell<u32>, near, s.window + 1) /* see scheduler; the last one: broadcast.hpp */                       \
+    X(broadcast, broadcast_book, near, 1) /* see broadcast.hpp, as the next one */                                      \
+    X(broadcast_entries, broadcast_entry, near, P::mailbox_depth) /* of the last ones, by number */                     \
     X(sent, u32, near, 32 * s.worker_groups())   /* mails ever sent to a worker; wraps */                               \
     X(seen, u32, near, 32 * s.worker_groups())   /* answers ever taken from it */                                       \
     X(mailed, u16, near, 32 * s.worker_groups() * P::mailbox_depth) /* slots of its last mails */                       \

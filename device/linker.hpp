@@ -151,7 +151,8 @@ private:
     /// all of them promise to be brief, since what is ready later comes behind them.
     SLIPSTREAM_BOTH u32 most_blocks(u32 tasks, bool all_brief) const
     {
-        return tasks <= (all_brief ? serial_brief_tasks : serial_tasks) ? P::mailbox_depth * m_.n.workers
+        const u32 brief_tasks = m_.n.broadcast_copies != 0 ? broadcast_tasks : serial_brief_tasks;
+        return tasks <= (all_brief ? brief_tasks : serial_tasks) ? P::mailbox_depth * m_.n.workers
                                                                         : m_.n.workers - m_.n.workers / 4;
     }
 
@@ -264,6 +265,7 @@ private:
 
     static constexpr u32 serial_tasks = 2; ///< with so many handed over, a program is taken for one task after another
     static constexpr u32 serial_brief_tasks = 5;
+    static constexpr u32 broadcast_tasks = 11; ///< likewise: they take no place in single workers' mailboxes
     static constexpr u32 never = 1u << 31; ///< beyond any position in link_order that may come while the task is there
 
     const engine_memory<P>& m_;

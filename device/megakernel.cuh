@@ -239,6 +239,7 @@ private:
 
 /// While it waits for other workers' tasks, a worker looks for more mail after so many polls.
 inline constexpr u32 polls_between = 256;
+inline constexpr u32 polls_before_broadcasts = 1; ///< the first time, behind the last broadcast that it has read
 static_assert(polls_between >= cuda_platform::look_for_stop,
               "await() counts its polls anew each time: with fewer it would never look for a park");
 
@@ -312,7 +313,9 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                 if (threadIdx.x < 32) {
                     P::team team;
                     if (leader && port.logs() && mine.waits() != 0) shared.times.wait_ns = P::clock_ns();
-                    while ((decision = port.await(team, mine, polls_between)) == verdict::wait) {
+                    // The next broadcasts come while all wait for this one.
+                    u32 polls = mine.broadcast() && box.count() == 1 ? polls_before_broadcasts : polls_between;
+                    for (; (decision = port.await(team, mine, polls)) == verdict::wait; polls = polls_between) {
                         struct_copy structs;
                         anew |= port.read_more(team, [&](u32 first, u32 count) { structs.load(port, shared, first, count); });
                         structs.store(port, shared);

@@ -5,6 +5,8 @@
 //   (linker.hpp, a warp of its own) wakes the successors -> mail stored (one way). With the worker's share
 //   (device/worker.hpp): release of the completion word, acquire after the mail, record read (1 RT).
 //   Per task that is 1 completion store, 1 mail store, 1 step fence shared by everything the step saw.
+//   A broadcast task: its finished count polled (1 RT, all that are out in one go) in place of the words, and one mail store by
+//   32 lanes, whatever its blocks.
 //   A staged task was mailed before its predecessors were done: it starts when its worker sees their finished counts
 //   (1 release, 1 RT), and this role is not on the path.
 // What is not on it: hazards are found by admission and linked by the linker beside it; retiring is done while the linker works.
@@ -24,6 +26,8 @@
 //     ones two, one behind the other; of several that a task waits for, that is the one that was linked last. Whole chains go
 //     out together: hand_out_ones().
 //   bypassed (bypass.hpp): ingest has mailed it. Its answer and its turn in the ready queue, whichever is later, complete it.
+//   broadcast (broadcast.hpp): of several brief blocks, while nothing but such tasks is out: one mail for all workers, up to twelve
+//     tasks ahead. Before any other mail they are taken into each worker's books.
 //   more blocks than workers: idle workers are invited with a ticket mail and draw block numbers from the record's counter.
 //     An invited worker answers once, when the counter is used up (or a park stops it), and says which; once one has seen it
 //     used up nobody else is invited. No completion per block, no task behind a busy worker.
@@ -36,8 +40,8 @@
 //   mail. A staged task whose predecessor fails is skipped by all its workers: it goes back to the linker, and comes again when
 //   its predecessors are complete. While there is poison nothing is mailed staged.
 //
-// OWNERS  this role alone writes mails, but for those of bypassed tasks, and what they wait for. Lane k looks after the workers
-//         32 g + k.
+// OWNERS  this role alone writes mails, but for those of bypassed tasks, and what they wait for, and the mailboxes of broadcasts.
+//         Lane k looks after the workers 32 g + k.
 // STATES  of a worker: idle (sent == seen) -> busy -> full (sent - seen = P::mailbox_depth) by mails; back by completions.
 //         outstanding[slot]: answers due. Without tickets: of all blocks, from the start. With tickets: of the invited workers,
 //         and one more until the tickets are drawn. Of a bypassed one: its answer, and its turn. 0: complete.
@@ -49,6 +53,7 @@
 //         when this role last looked (A15) before it; a task linked since waits for the next step's if it is staged, else a
 //         further fence stands before its mail.
 #pragma once
+#include "device/broadcast.hpp"
 #include "device/bypass.hpp"
 #include "device/crossing.hpp"
 
@@ -66,8 +71,8 @@ public:
     template <class T> using cell = typename P::template cell<T>;
 
     SLIPSTREAM_BOTH scheduler(const engine_memory<P>& memory, const control_state<P>& state)
-        : m_(memory), s_(state), poison_(memory, state), crossing_(memory, state), ready_(state.ready_queue()),
-          reports_(state.report_queue()), retired_(state.retired_queue())
+        : m_(memory), s_(state), poison_(memory, state), crossing_(memory, state), broadcasts_(memory, state),
+          ready_(state.ready_queue()), reports_(state.report_queue()), retired_(state.retired_queue())
     {
         SLIPSTREAM_UNROLL
         for (u32 g = 0; g < Groups; ++g)
@@ -82,12 +87,18 @@ public:
             mails_ = mails_due(team);
             fence(team); // from here on covered_ is of this launch
         }
+        if (broadcasts_.wanted_booked()) book_broadcasts(team);
         const u32 mails_before = mails_;
         const bool parts = several() && crossing_.some(team);
         typename crossing<P>::looked_type looked;
         if (parts) crossing_.look(team, looked);
-        u32 completed = poll_completions(team);
-        bool answered = mails_ != mails_before;
+        u32 completed;
+        if (broadcasts_.out() == 0) {
+            completed = poll_completions(team);
+        } else {
+            completed = broadcasts_.poll(team);
+        }
+        bool answered = mails_ != mails_before || completed != 0;
         if (postponed_ && ready_.known() != 0 && is_answered(ready_.peek(0).slot())) { // its turn completes it
             if (team.leader()) s_.batch[completed] = ready_.peek(0).slot();
             ++completed;
@@ -124,8 +135,9 @@ public:
             // Nor where much is out: then other answers come meanwhile. Nor where many tasks are ready for few workers, who
             // have nothing to do meanwhile.
             more = few_workers() && ready_.known() != 0;
+            const bool waits = mails_ <= few_mails && broadcasts_.out() == 0;
             SLIPSTREAM_ONE_COPY
-            for (u32 i = mails_ <= few_mails ? 0 : P::wait_for_linker; i < P::wait_for_linker && !more; ++i)
+            for (u32 i = waits ? 0 : P::wait_for_linker; i < P::wait_for_linker && !more; ++i)
                 more = ready_.look(team) || reports_.drained(team);
         } else if (told) {
             fence(team); // as for an answer: the task may be handed over at once
@@ -138,8 +150,7 @@ public:
         if (!answered && !more && !fresh_ && !postponed_) return told || completed != 0;
         if (postponed_ && completed == 0) fence(team);
         fresh_ = postponed_ = false;
-        dispatch(team);
-        return true;
+        return dispatch(team) || completed != 0;
     }
 
     /// The park command was seen: no new mails from now on.
@@ -149,16 +160,19 @@ public:
     /// step. While ingest may mail a task itself this says nothing: at a park it goes behind adopt(), when that role has stopped.
     SLIPSTREAM_BOTH bool workers_idle(team_type& team)
     {
-        if (poison_.pending() != 0) return false;
+        if (poison_.pending() != 0 || !booked()) return false;
         return mails_ == 0 || (parking_ && all_paused(team));
     }
 
-    /// Takes the mails that ingest has sent to worker 0 (bypass.hpp) into its own count.
-    SLIPSTREAM_BOTH void adopt(team_type& team)
+    /// Takes the mails that ingest has sent to worker 0 (bypass.hpp) into its own count. False: not yet.
+    SLIPSTREAM_BOTH bool adopt(team_type& team)
     {
         const u32 last =
             team.broadcast(team.leader() ? P::load(edge::A23_bypassed, *s_.bypass_number, order::acquire, scope::block) : 0u);
-        if (last != *s_.bypass_adopted) mails_ += adopt_out(last, team, s_.bypass_slots, s_.bypass_adopted, s_.sent, s_.mailed);
+        if (last == *s_.bypass_adopted) return true;
+        if (!booked()) return false;
+        mails_ += adopt_out(last, team, s_.bypass_slots, s_.bypass_adopted, s_.sent, s_.mailed);
+        return true;
     }
 
     /// Tells every idle worker to leave. After workers_idle().
@@ -371,7 +385,8 @@ private:
     SLIPSTREAM_BOTH void retire(team_type& team, u32 count)
     {
         if (count == 0) return;
-        if (mails_ == 0 && team.leader()) P::set(*s_.first_sent, s_.sent[0]); // nothing may be in flight when they are gone
+        // Nothing may be in flight when they are gone.
+        if (broadcasts_.only_others_due(mails_) && team.leader()) P::set(*s_.first_sent, s_.sent[0] + s_.broadcast->unbooked);
         const u32 flag = settled_ ? retired_look : 0;
         SLIPSTREAM_ONE_COPY
         for (u32 k = team.rank(); k < count; k += team.size()) retired_.put_ahead(k, s_.batch[k] | flag);
@@ -381,15 +396,17 @@ private:
 
     SLIPSTREAM_BOTH bool is_brief(u32 slot) const { return (s_.brief[slot / 32] >> slot % 32 & 1) != 0; }
 
-    /// Mails blocks of ready tasks, oldest first, while there are workers for them.
-    SLIPSTREAM_BOTH void dispatch(team_type& team)
+    /// Mails blocks of ready tasks, oldest first, while there are workers for them. False: nothing can be done until some worker
+    /// has gone by a broadcast.
+    SLIPSTREAM_BOTH bool dispatch(team_type& team)
     {
         const bool crossings = several() && crossing_.some(team);
         bool new_places = crossings; // the first 32 are others than those that were looked at
         bool by_itself = false;
-        if (mails_ < P::mailbox_depth) adopt(team); // while more are out, not all that is in flight was bypassed
+        // While more are out, not all that is in flight was bypassed.
+        bool may_mail = mails_ >= P::mailbox_depth || adopt(team);
         SLIPSTREAM_ONE_COPY
-        while (!parking_ && ready_.known() != 0) {
+        while (may_mail && !parking_ && ready_.known() != 0) {
             if (new_places) {
                 new_places = false;
                 bring_forward(team);
@@ -420,6 +437,7 @@ private:
                 continue;
             }
             if (p.head.blocks == 1) {
+                if (!(may_mail = booked())) break;
                 // One that was brought before the open task does not come behind a mail of it, which may take long.
                 p.depth = entry.waits() == 0 && (!crowded() || open_ != no_slot) ? 1 : places;
                 // Poisoned: the one that was just judged. Those brought forward do not wait for the others to be placed, but where
@@ -439,16 +457,23 @@ private:
                 }
                 by_itself = false;
                 if (mailed == 0) break;
+                broadcasts_.note(false);
                 pass(mailed);
                 new_places = crossings;
                 continue;
             }
+            const bool brief_blocks = p.head.blocks <= m_.n.workers && !several() && is_brief(slot);
+            const bool to_all = brief_blocks && !poisoned_ && broadcasts_.takes(slot, mails_);
+            if (to_all && (mails_ != 0 || broadcasts_.out() == broadcasts_max)) break;
+            if (!(may_mail = to_all ? broadcasts_.in_step() : booked())) break;
             const bool late = is_late(0, entry);
             if (late && entry.waits() != 0) {
                 postponed_ = true;
                 break;
             }
-            if (p.head.blocks <= m_.n.workers) {
+            if (to_all) {
+                // below: nothing is dealt
+            } else if (p.head.blocks <= m_.n.workers) {
                 p.block = P::get(s_.dealt[slot]);
                 p.count = p.head.blocks - p.block;
                 if (entry.waits() != 0 && is_brief(slot)) p.depth = brief_places;
@@ -461,8 +486,17 @@ private:
                 p.depth = 1;
             }
             if (late) fence(team);
+            if (to_all) {
+                broadcasts_.send(team, p.head, slot, entry.waits(), [&](u32 mailbox, const mail& letter) {
+                    if (letter.waits() != 0) send_waits(mailbox, slot, letter.waits(), letter.tag);
+                    send(mailbox, letter);
+                });
+                pass(1);
+                continue;
+            }
             const u32 mailed = hand_out(team, p);
             if (mailed == p.count && p.tickets == 0) {
+                broadcasts_.note(brief_blocks);
                 pass(1);
                 new_places = crossings;
                 continue;
@@ -477,6 +511,8 @@ private:
         }
         ready_.release(team);
         reports_.publish(team);
+        postponed_ |= !may_mail;
+        return may_mail || !broadcasts_.late();
     }
 
     /// Of the task in `slot`, at the head of the ready queue: was it bypassed, and its answer taken? Then its turn is all that it
@@ -499,6 +535,22 @@ private:
         if (team.leader()) sent[0] = *adopted = last;
         team.sync();
         return count;
+    }
+
+    /// Are all broadcasts in the books? If not, the next step takes them in.
+    SLIPSTREAM_BOTH bool booked()
+    {
+        if (!broadcasts_.unbooked()) return true;
+        broadcasts_.want_booked();
+        return false;
+    }
+    SLIPSTREAM_BOTH void book_broadcasts(team_type& team)
+    {
+        const u32 due = broadcasts_.book(team);
+        mails_ += due;
+        SLIPSTREAM_UNROLL
+        for (u32 g = 0; g < Groups; ++g)
+            team.each32([&](u32 k) { seen_.at(g, k) = s_.seen[worker_or_first(g, k)]; });
     }
 
     /// A task that waits for nobody is cancelled instead of mailed.
@@ -1021,6 +1073,7 @@ private:
         P::mailbox_depth < 6 ? P::mailbox_depth : 6; ///< the same of a staged task of several brief blocks (the linker bounds
                                                      ///< how many there are), and of brief ones that wait for nobody
     static constexpr u32 few_mails = 8;
+    static constexpr u32 broadcasts_max = P::mailbox_depth < 12 ? P::mailbox_depth : 12; ///< out at a time
     static constexpr u32 runs_in_parcel = 1u << 15; ///< in `runs_on`: task number so many of the parcel in hand
     static constexpr u32 parcel_step = 1u << 16; ///< of `parcel_workers`: so many of the parcel come to that worker before this one
     static constexpr u32 link_root = 31; ///< of `parcel_links`: the task that it comes behind, in the end its root, itself if none
@@ -1031,6 +1084,7 @@ private:
     const control_state<P>& s_;
     poison<P> poison_;
     crossing<P> crossing_;
+    broadcasts<P> broadcasts_;
     queue_consumer<P, ready_entry, edge::A14_ready, edge::R14_taken, order::relaxed> ready_; // never full, as the next two
     queue_producer<P, report, edge::R13_report, edge::A13_taken, order::relaxed> reports_;
     queue_producer<P, u32, edge::R6_retired, edge::A6_notified> retired_;

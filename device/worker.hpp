@@ -11,14 +11,16 @@
 // empties the L1 they share), one recorder store to pinned memory, one release fence, one addition (not waited for) and one
 // store. No atomic that is waited for unless the task has more blocks than there are workers.
 // Mails are read all together, with their records: a mailbox of them costs one poll and one more RT.
-// A staged mail, moreover: a read of what it waits for, behind the mail (1 RT, all chunks together), polls of those finished
-// counts, all of one poll in flight together (of a single one, a lone worker: acquire loads), and one acquire fence.
+// A staged mail, moreover: a read of what it waits for (the first with the structs, others behind it: 1 RT, all together), polls of
+// those finished counts, all of one poll in flight together (of a single one, a lone worker: acquire loads), and one acquire fence.
+// A broadcast (broadcast.hpp) is read in the same poll, eight at a time, from the copies that 4 or 5 workers of 131 share. One that
+// has no block for this worker is answered as it is passed over: one store.
 // One that follows and waits for nobody elsewhere: nothing of that. Where both are brief and nobody elsewhere was known to
 // wait for the mail before it (or that is the first of two that wait for one: see scheduler), they are answered by one fence,
 // nine at most: what is left of a hop is the recorder's store and an addition.
 //
 // OWNERS  worker w alone writes done[w] (once it has left for a park, the scheduler) recorder[w], picks[w] and the counts
-//         behind mailbox[w], which it alone reads; worker 0 alone early marks.
+//         behind mailbox[w], which it alone reads (broadcasts heard, too); worker 0 alone early marks.
 // EDGES   A4 (mail, relaxed poll) + A4_mail_fence (acquire, device): the record, and all writes of the predecessors
 //         R5R12_fence (release, device), then R12 (finished count) and R5 (done): the body's writes
 //         none between two mails of a worker: its own barrier
@@ -107,6 +109,12 @@ struct inbox {
     } found;
     u32 answered; ///< tag of the last mail that was answered; those between it and the one in hand have run, and are owed an answer
     u32 known;    ///< of the last one that was read
+    u32 heard;    ///< broadcasts ever read
+    /// Beside a staged letter: the first task that it waits for, or no_slot, if that was not seen with it.
+    struct first_awaited {
+        u32 slot;
+        u32 target;
+    } first[P::mailbox_depth];
 
     /// So many answers may be owed: while the other half of the mailbox is worked on, the scheduler fills this one.
     static constexpr u32 owed_max = P::mailbox_depth / 2;
@@ -132,6 +140,7 @@ public:
     {
         if (!leads) return;
         box.answered = box.known = tag_of(P::get(m_.mailboxes[worker].answered));
+        box.heard = P::get(m_.mailboxes[worker].heard);
         box.found = {};
         box.books = {P::get(m_.picks[worker]), P::load(edge::P5_self, m_.done[worker], order::relaxed, scope::device),
                      P::get(m_.mailboxes[worker].stumbles), stop_level::none, mail_outcome::ran};
@@ -145,43 +154,70 @@ public:
     SLIPSTREAM_BOTH mail wait(team_type& team, Came came)
     {
         team.sync();
-        for (u32 attempt = 0; box_.empty(); ++attempt) {
-            if (read_more(team, came)) break;
-            const auto level =
-                static_cast<stop_level>(team.broadcast(static_cast<u32>(team.leader() ? look(attempt) : stop_level::none)));
-            if (level == stop_level::abort) return mail{mail::leave, 0, 0, 0};
-            P::pause(attempt);
+        for (u32 attempt = 0;;) {
+            if (box_.empty() && !read_more(team, came)) {
+                const auto level =
+                    static_cast<stop_level>(team.broadcast(static_cast<u32>(team.leader() ? look(attempt) : stop_level::none)));
+                if (level == stop_level::abort) return mail{mail::leave, 0, 0, 0};
+                P::pause(attempt++);
+                continue;
+            }
+            if (!box_.next().idle()) return box_.next();
+            pass_over(team);
         }
-        return box_.next();
     }
     SLIPSTREAM_BOTH mail wait(team_type& team) { return wait(team, [](u32, u32) {}); }
 
     /// Reads the mails that have come since, a lane each, and plans anew. True if there are any.
+    /// Broadcasts come first: the scheduler sends one when all other mails before it were answered.
     template <class Came>
     SLIPSTREAM_BOTH bool read_more(team_type& team, Came came)
     {
         // A worker that has its SM to itself polls with acquire loads: emptying an idle SM's L1 costs nothing, and the
         // fence (300 ns with its wait for outstanding stores) is off the critical path. Others poll relaxed.
         const bool lone = m_.n.lone_workers != 0;
-        const u32 known = box_.known;
+        const u32 known = box_.known, heard = box_.heard;
         const u32 room = P::mailbox_depth - box_.count();
         typename P::template lane_array<mail, 1> letters;
         const u32 there = team.mask32([&](u32 k) {
-            if (k >= room) return false;
-            const u32 expected = tag_of(known + 1 + k);
-            const auto& place = m_.mailboxes[worker_].mail[expected % P::mailbox_depth];
+            const bool to_all = k >= P::mailbox_depth;
+            const u32 i = to_all ? k - P::mailbox_depth : k;
+            if ((i >= room) | (to_all & ((i >= broadcasts_read) | (m_.n.broadcast_copies == 0)))) return false;
+            const u32 expected = tag_of((to_all ? heard : known) + 1 + i);
+            const auto& place = m_.mailboxes[to_all ? broadcasts_at() : worker_].mail[expected % P::mailbox_depth];
             letters.at(0, k) = mail::decode(lone ? P::load(edge::A4_mail, place, order::acquire, scope::device)
                                                  : P::load(edge::A4_mail, place, order::relaxed, scope::device));
-            return letters.at(0, k).tag == expected;
+            const u32 tag = letters.at(0, k).tag;
+            return to_all ? broadcast_mail::reached(expected, tag) : tag == expected;
         });
-        const u32 count = lowest_bit(~there); // in order: those after one that was not seen are of no use yet
+        // In order: those after one that was not seen are of no use yet.
+        const u32 to_all = lowest_bit(~(there >> P::mailbox_depth));
+        const u32 count = to_all + lowest_bit(~((there & low_bits(P::mailbox_depth)) >> to_all));
         if (count == 0) return false;
         if (!lone) P::fence(edge::A4_mail_fence, order::acquire, scope::device);
-        team.each32([&](u32 k) { if (k < count) box_.letter(known + 1 + k) = letters.at(0, k); });
+        team.each32([&](u32 k) {
+            if ((k >= to_all) & (k < count)) box_.letter(known + 1 + k) = letters.at(0, k);
+            if ((k < P::mailbox_depth) | (k >= P::mailbox_depth + to_all)) return;
+            const u32 i = k - P::mailbox_depth;
+            box_.letter(known + 1 + i) =
+                broadcast_mail::of(letters.at(0, k), tag_of(heard + 1 + i), worker_, m_.n.workers, known + 1 + i);
+        });
         team.sync();
-        if (team.leader()) box_.known = tag_of(known + count);
+        if (team.leader()) {
+            box_.known = tag_of(known + count);
+            box_.heard = heard + to_all;
+        }
         team.sync();
         came(known + 1, count);
+        team.each32([&](u32 k) {
+            const mail& letter = box_.letter(known + 1 + k);
+            if ((k >= count) | (letter.waits() == 0)) return;
+            const waits_place place = place_of_waits(letter);
+            const abi::chunk chunk = P::load(edge::A4_mail, place.chunks[0], order::relaxed, scope::device);
+            const awaited_task task = awaited_task::decode(chunk);
+            const bool there = awaited_task::tag_in(chunk) == place.tag;
+            box_.first[letter.tag % P::mailbox_depth] = {there ? task.slot : no_slot, task.target};
+        });
         const plan_type plan = make_plan(team);
         if (team.leader()) {
             box_.found.plan = plan;
@@ -209,6 +245,12 @@ public:
         const u32 waits = letter.waits();
         typename P::template lane_array<awaited_task, 1> before; // a lane each
         u32 left = low_bits(waits);
+        const auto first = box_.first[letter.tag % P::mailbox_depth];
+        if (first.slot != no_slot) {
+            team.each32([&](u32 k) { if (k == 0) before.at(0, k) = {first.slot, first.target, 0}; });
+            left &= ~u32{1};
+        }
+        const waits_place place = place_of_waits(letter);
         for (u32 attempt = 0; left != 0; ++attempt) { // written before the mail, but perhaps seen after it
             if (attempt != 0) {
                 if (stopped(team, attempt - 1)) return verdict::leave;
@@ -216,10 +258,9 @@ public:
             }
             left &= ~team.mask32([&](u32 k) {
                 if (!(left >> k & 1)) return false;
-                const auto& place = m_.mailboxes[worker_].waits[letter.tag % P::mailbox_depth][k];
-                const abi::chunk chunk = P::load(edge::A4_mail, place, order::relaxed, scope::device);
+                const abi::chunk chunk = P::load(edge::A4_mail, place.chunks[k], order::relaxed, scope::device);
                 before.at(0, k) = awaited_task::decode(chunk);
-                return awaited_task::tag_in(chunk) == letter.tag;
+                return awaited_task::tag_in(chunk) == place.tag;
             });
         }
         const bool alone = m_.n.lone_workers != 0 && waits == 1;
@@ -245,7 +286,8 @@ public:
         const u32 failed = team.mask32([&](u32 k) {
             if (!(suspects >> k & 1)) return false;
             const auto& failed_by = m_.records[before.at(0, k).slot].failed_by;
-            return P::load(edge::P4_status, failed_by, order::relaxed, scope::device) == before.at(0, k).identity;
+            const abi::chunk chunk = P::load(edge::A4_mail, place.chunks[k], order::relaxed, scope::device); // as it was before
+            return P::load(edge::P4_status, failed_by, order::relaxed, scope::device) == awaited_task::decode(chunk).identity;
         });
         return failed != 0 ? verdict::skip : verdict::run;
     }
@@ -408,6 +450,10 @@ public:
         P::set(m_.picks[worker_], box_.books.picks);
         P::set(m_.mailboxes[worker_].answered, box_.answered);
         P::set(m_.mailboxes[worker_].stumbles, box_.books.stumbles);
+        u32 again = 0;
+        SLIPSTREAM_ONE_COPY
+        for (u32 i = 1; i <= box_.count(); ++i) again += box_.letter(box_.answered + i).broadcast();
+        P::set(m_.mailboxes[worker_].heard, box_.heard - again);
     }
 
 private:
@@ -462,6 +508,36 @@ private:
     SLIPSTREAM_BOTH stop_level look(u32 attempt) const
     {
         return attempt % P::look_for_stop != P::look_for_stop - 1 ? stop_level::none : look_for_stop();
+    }
+
+    /// The mailbox with this worker's copies of broadcasts.
+    SLIPSTREAM_BOTH u32 broadcasts_at() const { return m_.n.workers + (worker_ & (m_.n.broadcast_copies - 1)); }
+
+    /// What a staged letter waits for, and the tag that those chunks have.
+    struct waits_place {
+        const typename P::chunk_word* chunks;
+        u32 tag;
+    };
+    SLIPSTREAM_BOTH waits_place place_of_waits(const mail& letter) const
+    {
+        const u32 tag = letter.broadcast() ? broadcast_mail::tag_in(letter, box_.heard) : letter.tag;
+        return {m_.mailboxes[letter.broadcast() ? broadcasts_at() : worker_].waits[tag % P::mailbox_depth], tag};
+    }
+
+    /// Answers a broadcast of which this worker has no block. Without a fence: the last one's stands before this store, too.
+    SLIPSTREAM_BOTH void pass_over(team_type& team)
+    {
+        team.sync();
+        if (team.leader()) {
+            const u32 tag = box_.next().tag;
+            worker_books& books = box_.books;
+            books.done = done_word::make(tag, done_word{books.done}.skipped_before(1), books.done & done_word::failed_bit);
+            P::store(edge::R5_done, m_.done[worker_], books.done, order::relaxed, scope::device);
+            books.stumbles <<= 1;
+            books.level = stop_level::none;
+            box_.answered = tag;
+        }
+        team.sync();
     }
 
     /// A worker that waits with a staged mail leaves for a park, too: the mail stays where it is, and the next launch's worker

@@ -56,6 +56,7 @@ void begin_at(const device::engine_memory<P>& m, const device::control_state<P>&
     for (u32 w = 0; w < m.n.workers; ++w) s.sent[w] = s.seen[w] = low;
     P::set(*s.first_sent, low);
     *s.bypass_adopted = low;
+    s.broadcast->number = low;
     P::store(device::edge::P5_self, *s.bypass_number, low, device::order::relaxed, device::scope::block);
     for (u32 slot = 0; slot < m.n.window; ++slot) s.targets[slot] = low;
 }

@@ -144,6 +144,8 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     n.staging = config_.staging ? 1 : 0;
     n.chaining = config_.chaining ? 1 : 0;
     n.bypass = config_.bypass ? 1 : 0;
+    if (config_.broadcast && n.workers <= device::broadcast_mail::workers_max)
+        n.broadcast_copies = std::min(std::bit_floor(n.workers), device::broadcast_copies_max);
     n.lone_workers = config_.workers_per_sm == 1 ? 1 : 0;
     n.parts = member_.parts;
     n.part = member_.part;
@@ -189,7 +191,7 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     stream_join_ = std::make_unique<stream_join>(m.stream_joins, signals);
     streams_ = backend_->streams();
     resident(m.records, n.window);
-    resident(m.mailboxes, n.workers);
+    resident(m.mailboxes, n.workers + n.broadcast_copies);
     resident(m.done, n.workers);
     resident(m.handle_cache, n.handles);
     resident(m.handle_pages, n.handles);
@@ -256,7 +258,10 @@ void runtime_core::begin_at(const device::control_state<P>& state, u64 position)
     const std::vector<u32> done(n.workers, device::done_word::make(static_cast<u32>(position), 0, 0));
     backend_->write(memory_.done, done.data(), done.size() * sizeof(u32));
     const u32 answered = static_cast<u32>(position);
-    for (u32 w = 0; w < n.workers; ++w) backend_->write(&memory_.mailboxes[w].answered, &answered, sizeof answered);
+    for (u32 w = 0; w < n.workers; ++w) {
+        backend_->write(&memory_.mailboxes[w].answered, &answered, sizeof answered);
+        backend_->write(&memory_.mailboxes[w].heard, &answered, sizeof answered);
+    }
     const u64 finished = static_cast<u32>(position);
     for (u32 slot = 0; slot < n.window; ++slot) backend_->write(&memory_.records[slot].finished, &finished, sizeof finished);
 }

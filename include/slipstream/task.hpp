@@ -19,9 +19,10 @@
 // was known to wait for the one before it, a worker goes from body to body and tells of up to nine of them with one fence, instead
 // of a fence for each. Two such tasks that wait for the same one may run one after the other, on its worker, and be told of
 // together with it, which pays for bodies of up to some 2 us, as reckoned. Where all that are about are brief, tasks of several
-// blocks, one behind the other, are handed out up to six at a time, others two or three. A body that takes longer than promised
-// keeps others, and the host, from hearing of up to eight tasks before it, and a pause from coming, for as long, and what becomes
-// ready later waits for what was handed out ahead; one that waits until such a task is seen to be complete waits for ever.
+// blocks, one behind the other, are handed out up to twelve at a time (by one mail to all workers), others two or three. A body
+// that takes longer than promised keeps others, and the host, from hearing of up to eight tasks before it, and a pause from coming,
+// for as long, and what becomes ready later waits for what was handed out ahead; one that waits until such a task is seen to be
+// complete waits for ever.
 #pragma once
 #include <slipstream/abi/task_type.hpp>
 #include <slipstream/access.hpp>

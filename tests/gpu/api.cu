@@ -1,6 +1,8 @@
 // The API on the GPU: order, blocks, memory, failures, pause and relaunch, deadlines.
 #include "gpu_tasks.cuh"
+#include <algorithm>
 #include <numeric>
+#include <random>
 
 using namespace slipstream;
 using namespace slipstream::tests;
@@ -350,6 +352,70 @@ TEST_CASE("parks and relaunches under load lose nothing and run nothing twice", 
         CHECK(rt.launches() >= 20);
         const auto runs = counters_of(b);
         for (u32 k = 0; k < tasks; ++k) REQUIRE(runs[k] == (k < i ? 1 : 0));
+    });
+}
+
+TEST_CASE("rows of tasks of several brief blocks, single ones between them, parks at any time: all in order", "[gpu][broadcast]")
+{
+    in_time(40, [] {
+        for (const bool broadcast : {true, false}) {
+            auto c = gpu_config();
+            c.residency = 2ms;
+            c.broadcast = broadcast;
+            gpu_engine rt(c);
+            constexpr u64 size = 5000;
+            std::vector<u64> expected(size), seen(size);
+            std::iota(expected.begin(), expected.end(), 1);
+            buffer<u64> x(rt, size), y(rt, size);
+            x.upload(expected);
+            std::minstd_rand random(7);
+            const u32 widths[] = {2, 3, 16, rt.workers() / 2, rt.workers() - 1, rt.workers(), rt.workers() + 1};
+            bool in_x = true;
+            for (u32 row = 0; row < 1500; ++row) {
+                const u32 width = widths[random() % std::size(widths)];
+                for (u32 i = random() % (row % 8 == 0 ? 64 : 6); i != 0; --i, in_x = !in_x) {
+                    rt.submit(in_x ? turn_task{x, y} : turn_task{y, x}, {.blocks = width});
+                    std::rotate(expected.begin(), expected.begin() + 1, expected.end());
+                    for (u64& e : expected) e = e * 3 + 1;
+                }
+                for (u32 i = random() % 3; i != 0; --i) {
+                    rt.submit(step_task{in_x ? x : y});
+                    for (u64& e : expected) e = e * 3 + 1;
+                }
+                if (random() % 64 == 0) {
+                    rt.pause();
+                    rt.resume();
+                }
+                if (random() % 32 == 0) {
+                    (in_x ? x : y).download(seen);
+                    REQUIRE(seen == expected);
+                }
+            }
+            (in_x ? x : y).download(seen);
+            CHECK(seen == expected);
+        }
+    });
+}
+
+TEST_CASE("a block of a row of wide tasks fails: those behind it are cancelled, and none is lost", "[gpu][broadcast][failure]")
+{
+    in_time(20, [] {
+        for (u32 round = 0; round < 20; ++round) {
+            gpu_engine rt(gpu_config());
+            buffer<u64> x(rt, 1000), y(rt, 1000);
+            std::vector<u64> values(1000, 1);
+            x.upload(values);
+            std::vector<task_handle> before, after;
+            for (u32 i = 0; i < 6; ++i)
+                before.push_back(rt.submit(i % 2 == 0 ? turn_task{x, y} : turn_task{y, x}, {.blocks = rt.workers()}));
+            const auto fails = rt.submit(fail_task{5, round % rt.workers()},
+                                         {.blocks = rt.workers(), .accesses = {writes(x.data(), 8)}});
+            for (u32 i = 0; i < 6; ++i)
+                after.push_back(rt.submit(i % 2 == 0 ? turn_task{x, y} : turn_task{y, x}, {.blocks = rt.workers()}));
+            for (const auto h : before) CHECK(rt.wait(h).ok());
+            CHECK(rt.wait(fails).state == task_state::failed);
+            for (const auto h : after) CHECK(rt.wait(h).state == task_state::cancelled);
+        }
     });
 }
 

@@ -20,6 +20,18 @@ struct step_task {
     }
 };
 
+/// y[i] = x[i + 1] * 3 + 1, round about: each block reads what other blocks of the task before wrote.
+struct turn_task {
+    static constexpr const char* name = "turn";
+    static constexpr bool brief = true;
+    in<u64> x;
+    out<u64> y;
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
+    {
+        for (u64 i = block.global_rank(); i < y.size(); i += block.global_size()) y[i] = x[i + 1 == x.size() ? 0 : i + 1] * 3 + 1;
+    }
+};
+
 /// Each block adds 1 to its own counter, then burns time.
 struct count_task {
     static constexpr const char* name = "count";
@@ -35,6 +47,7 @@ struct count_task {
 
 struct fail_task {
     static constexpr const char* name = "fails";
+    static constexpr bool brief = true; // those of several blocks may fail when they were mailed to all workers
     u32 code;
     u32 block;
     template <class Block> SLIPSTREAM_BODY void operator()(Block& b) const
@@ -43,7 +56,7 @@ struct fail_task {
     }
 };
 
-using gpu_engine = runtime<listed_task, member_task, step_task, count_task, fail_task>;
+using gpu_engine = runtime<listed_task, member_task, step_task, turn_task, count_task, fail_task>;
 
 inline config gpu_config()
 {

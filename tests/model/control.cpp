@@ -41,7 +41,7 @@ enum class host_waits { low_water, bits, each_task };
 
 /// At most, in an execution since the last reset.
 struct {
-    u32 staged, paused, skipped, bypassed;
+    u32 staged, paused, skipped, bypassed, sent_to_all;
     bool drawn_ahead;
 } seen;
 
@@ -138,7 +138,8 @@ report engine_run(const std::vector<test_task>& program, options how, bool park,
         ex.at_end([e] {
             e->check_against_oracle();
             seen = {std::max(seen.staged, e->staged), std::max(seen.paused, e->paused), std::max(seen.skipped, e->skipped),
-                    std::max(seen.bypassed, e->bypassed), seen.drawn_ahead || e->drawn_ahead};
+                    std::max(seen.bypassed, e->bypassed), std::max(seen.sent_to_all, e->s.broadcast->number),
+                    seen.drawn_ahead || e->drawn_ahead};
         });
     });
     std::cout << r.line() << "\n";
@@ -286,6 +287,33 @@ TEST_CASE("tasks that come alone are mailed by ingest and told of by their worke
         INFO(name);
         CHECK(engine_run(chain, walks(name.c_str(), 3000, 3), false, host_waits::each_task, size).failure);
     }
+}
+
+TEST_CASE("tasks of several blocks are mailed to all workers at once, others between them go alone; drain and park",
+          "[model][control][broadcast]")
+{
+    const std::vector<test_task> row = {{.accesses = {{0, W}}, .blocks = 2},
+                                        {.accesses = {{0, RW}}, .blocks = 2, .reads_blocks_of = 0},
+                                        {.accesses = {{0, RW}}, .blocks = 2, .reads_blocks_of = 1},
+                                        {.accesses = {{0, RW}}, .reads_blocks_of = 2}};
+    const std::vector<test_task> mixed = {{.accesses = {{0, W}}, .blocks = 2},
+                                          {.accesses = {{0, RW}}, .reads_blocks_of = 0},
+                                          {.accesses = {{0, R}}, .blocks = 4}, // draws tickets
+                                          {.accesses = {{0, W}}, .blocks = 2},
+                                          {{{0, R}}}};
+    std::vector<test_task> failing = row;
+    failing[1].fails = true;
+    failing[2].cancelled = failing[3].cancelled = true;
+    engine_size size{.ring_slots = 8, .window_used = 4, .workers = 3, .pool_blocks = 16, .staging = true, .bypass = true};
+    size.broadcast_copies = 2;
+    for (const auto* program : std::initializer_list<const std::vector<test_task>*>{&row, &mixed, &failing})
+        for (const bool park : {false, true})
+            for (const host_waits by : {host_waits::each_task, host_waits::low_water}) {
+                seen = {};
+                CHECK_FALSE(engine_run<with_aborts>(*program, walks("engine, broadcasts", 2000, 2), park, by, size).failure);
+                CHECK(seen.sent_to_all >= (program == &row ? 3 : program == &mixed ? 1 : 2));
+                if (by == host_waits::each_task && program == &mixed) CHECK((seen.sent_to_all == 2 && seen.bypassed >= 2));
+            }
 }
 
 namespace {

@@ -88,6 +88,7 @@ struct engine_size {
     bool staging = false;
     bool chaining = false;
     bool bypass = false;
+    u32 broadcast_copies = 0;
     bool answers_late = false; ///< with the next one, whenever they may be
     bool by_handle = false; ///< places are registered
     u32 parts = 1; ///< of an engine, of which this is one
@@ -224,6 +225,8 @@ public:
             }
             auto& record = port.record(letter);
             bypassed += letter.bypassed();
+            broadcasts += letter.broadcast();
+            check(!letter.idle(), "who has no block of a broadcast passes it over");
             const u32 number = P::get(record.words[0]);
             const u32 blocks = P::get(record.blocks);
             check(number < tasks.size(), "the record holds the task's own words");
@@ -329,6 +332,7 @@ public:
     u32 ran_staged = 0; ///< tasks whose staged mails were run, a bit each
     u32 paused = 0;  ///< or left for a park, or an abort
     u32 bypassed = 0; ///< mails of ingest's that workers took
+    u32 broadcasts = 0; ///< likewise, of those to all, by workers that had a block
     bool early = false; ///< a task was reported complete before one that it waits for
     u32 linked_before = 0; ///< tasks linked by launches before
 
@@ -365,6 +369,7 @@ private:
         m.n.staging = size.staging;
         m.n.chaining = size.chaining;
         m.n.bypass = size.bypass;
+        m.n.broadcast_copies = size.broadcast_copies;
         m.n.parts = size.parts;
         m.n.part = size.part;
         m.n.window_used = size.window_used;
@@ -390,7 +395,7 @@ private:
         m.bus = c.take<typename P::template cell<u64>>(device::bus_counts);
         m.stream_joins = c.take<typename P::template word<u32>>(1);
         m.records = c.take<device::task_record<P>>(m.n.window);
-        m.mailboxes = c.take<device::mailbox<P>>(m.n.workers);
+        m.mailboxes = c.take<device::mailbox<P>>(m.n.workers + m.n.broadcast_copies);
         m.done = c.take<typename P::template word<u32>>(m.n.workers);
         m.stop = c.take<typename P::template word<u32>>(1);
         m.complete_mirror = c.take<u32>(device::completion_words);
@@ -538,6 +543,8 @@ void run_roles(const std::shared_ptr<small_engine<P>>& e, u32 roles, until end)
             break;
         if (n) P::pause(n);
     }
+    for (u32 n = 1; scheduler && !scheduler->workers_idle(team); ++n) // broadcasts are booked
+        if (!scheduler->step(team)) P::pause(n);
     if (scheduler) scheduler->dismiss_workers(team);
     if (admission) admission->finish(crew);
 }

@@ -43,6 +43,7 @@ const arrangement all_together{.fibers = {all_roles}};
 /// What was seen over all executions of a search, at most and at least.
 struct {
     u32 staged_most, staged_least, skipped_most, skipped_least, chained_most, chained_least, late_most, went_on_most;
+    u32 broadcasts_most, broadcasts_least, sent_to_all_most;
     u32 ran_staged; ///< tasks, a bit each
     bool early;
     bool untainted; ///< at the end
@@ -51,7 +52,7 @@ struct {
 template <class P = P1>
 report run(const std::vector<test_task>& program, options how, engine_size size = plain, const arrangement& by = together)
 {
-    seen = {0, ~0u, 0, ~0u, 0, ~0u, 0, 0, 0, false, false};
+    seen = {0, ~0u, 0, ~0u, 0, ~0u, 0, 0, 0, ~0u, 0, 0, false, false};
     const report r = explore(how, [&](execution& ex) {
         auto e = std::make_shared<small_engine<P>>(program, size);
         until end = by.end;
@@ -90,6 +91,9 @@ report run(const std::vector<test_task>& program, options how, engine_size size 
             seen.chained_least = std::min(seen.chained_least, e->chained);
             seen.late_most = std::max(seen.late_most, e->late);
             seen.went_on_most = std::max(seen.went_on_most, e->went_on);
+            seen.broadcasts_most = std::max(seen.broadcasts_most, e->broadcasts);
+            seen.broadcasts_least = std::min(seen.broadcasts_least, e->broadcasts);
+            seen.sent_to_all_most = std::max(seen.sent_to_all_most, e->s.broadcast->number);
             seen.ran_staged |= e->ran_staged;
             seen.early |= e->early;
             seen.untainted |= e->s.tainted[0] == 0;
@@ -246,6 +250,96 @@ TEST_CASE("tasks of several blocks, staged behind one another", "[model][staging
                      {.accesses = {{0, R}}, .blocks = 3}},
                     walks("tickets among staged tasks")).failure);
     CHECK(seen.staged_most == 0);
+}
+
+namespace {
+
+engine_size to_all(engine_size size, u32 copies = 1)
+{
+    size.broadcast_copies = copies;
+    return size;
+}
+/// Two blocks, one behind them on its own, and two again.
+const std::vector<test_task> one_between = {{.accesses = {{0, W}}, .blocks = 2},
+                                            {.accesses = {{0, RW}}, .reads_blocks_of = 0},
+                                            {.accesses = {{0, RW}}, .blocks = 2}};
+
+} // namespace
+
+TEST_CASE("broadcasts: tasks of several blocks mailed to all workers at once keep program order in every schedule",
+          "[model][staging][broadcast]")
+{
+    const std::vector<test_task> two(blocks_of_two.begin(), blocks_of_two.begin() + 2);
+    for (const engine_size& size : {to_all(plain), to_all(lone)}) {
+        const report r = run(two, {.name = "two broadcasts", .seconds_max = 8}, size);
+        CHECK_FALSE(r.failure);
+        CHECK((seen.broadcasts_least == 4 && seen.broadcasts_most == 4 && seen.sent_to_all_most == 2));
+        CHECK_FALSE(run(blocks_of_two, walks("three broadcasts"), size).failure);
+        CHECK((seen.broadcasts_least == 6 && seen.staged_most == 4));
+    }
+    // Three workers: of each one has no block, another one each time.
+    for (const u32 copies : {1u, 2u}) {
+        CHECK_FALSE(run(blocks_of_two, walks("three broadcasts, three workers"), to_all(three_workers, copies)).failure);
+        CHECK((seen.broadcasts_least == 6 && seen.sent_to_all_most == 3));
+    }
+    // The mailbox has two places: each comes again, and who had no block may be late.
+    std::vector<test_task> five = blocks_of_two;
+    for (int i : {2, 3}) five.push_back({.accesses = {{0, RW}}, .blocks = 2, .reads_blocks_of = i});
+    CHECK_FALSE(run(five, walks("five broadcasts, three workers"), to_all(three_workers)).failure);
+    CHECK((seen.broadcasts_most == 10 && seen.sent_to_all_most == 5));
+    // Of which nobody waits for another.
+    CHECK_FALSE(run({{.accesses = {{0, W}}, .blocks = 2}, {.accesses = {{1, W}}, .blocks = 2}, {.accesses = {{2, W}}, .blocks = 2}},
+                    walks("broadcasts that do not wait, three workers"), to_all(three_workers)).failure);
+    CHECK((seen.broadcasts_least == 6 && seen.sent_to_all_most == 3));
+}
+
+TEST_CASE("what goes to one worker behind broadcasts is numbered behind them, in every schedule", "[model][staging][broadcast]")
+{
+    const std::vector<test_task> pair_of_them(one_between.begin(), one_between.begin() + 2);
+    for (const engine_size& size : {to_all(plain), to_all(lone)}) {
+        const report r = run(pair_of_them, {.name = "one behind a broadcast", .seconds_max = 8}, size);
+        CHECK_FALSE(r.failure);
+        CHECK(seen.broadcasts_least == 2);
+        CHECK_FALSE(run(one_between, walks("one between two broadcasts"), size).failure);
+        CHECK((seen.broadcasts_least == 2 && seen.broadcasts_most == 4)); // the last one, once all others are answered
+    }
+    CHECK_FALSE(run(one_between, walks("one between two broadcasts, three workers"), to_all(three_workers)).failure);
+    CHECK(seen.sent_to_all_most >= 1);
+    const engine_size two_slots = to_all(window_of(2));
+    CHECK_FALSE(run(one_between, walks("one between two broadcasts, slots come again"), two_slots, all_together).failure);
+    CHECK_FALSE(run(one_between, walks("one between two broadcasts, roles apart"), to_all(three_workers), linker_beside).failure);
+}
+
+TEST_CASE("a broadcast whose block fails, and what is behind it, become mails like others", "[model][staging][broadcast][failure]")
+{
+    std::vector<test_task> failing = blocks_of_two;
+    failing[0].fails = true;
+    for (u32 i : {1u, 2u}) failing[i].cancelled = true;
+    for (const int block : {-1, 1}) {
+        failing[0].fails_block = block;
+        for (const engine_size& size : {to_all(plain), to_all(lone), to_all(three_workers)}) {
+            CHECK_FALSE(run(failing, walks("broadcasts behind one that fails"), size).failure);
+            CHECK(seen.skipped_most >= 2);
+        }
+    }
+}
+
+TEST_CASE("each edge of a broadcast is needed, its scope too", "[model][staging][broadcast][mutation]")
+{
+    const std::vector<test_task> two(blocks_of_two.begin(), blocks_of_two.begin() + 2);
+    const arrangement feed{.fibers = {ingest_role | admission_role | linker_role, scheduler_role},
+                           .end = {.count = 0, .slots_come_back = false, .submits = true}};
+    for (const edge e : {edge::R4A5_step_fence, edge::A4_mail_fence, edge::R5R12_fence}) {
+        mutate weaker(e);
+        const std::string name = std::string("broadcasts without ") + device::edge_name(e);
+        check_race(run(two, walks(name, 20000, 20), to_all(window_of(2)), feed));
+    }
+    {
+        mutate narrower(edge::A24_finished, mutation::narrow);
+        const report r = run(two, {.name = "broadcasts, A24_finished at block scope"}, to_all(plain));
+        REQUIRE(r.failure);
+        CHECK(r.failure->what.find("scope too narrow") == 0);
+    }
 }
 
 namespace {

@@ -29,6 +29,7 @@ struct engine_shape {
     bool staging = false;
     bool chaining = false;
     bool bypass = false;
+    u32 broadcast_copies = 0;
     bool index = true;    ///< is there room for the access index?
 };
 
@@ -74,6 +75,7 @@ private:
         n.staging = shape.staging;
         n.chaining = shape.chaining;
         n.bypass = shape.bypass;
+        n.broadcast_copies = shape.broadcast_copies;
         return n;
     }
 
@@ -92,7 +94,7 @@ private:
         take(handles, n.handles);
         m.handles = handles;
         take(m.records, n.window);
-        take(m.mailboxes, n.workers);
+        take(m.mailboxes, n.workers + n.broadcast_copies);
         take(m.done, n.workers);
         take(m.handle_cache, n.handles);
         take(m.handle_pages, n.handles);

@@ -11,13 +11,15 @@ using device::mail;
 using device::order;
 using device::report_kind;
 using device::scope;
+using device::tag_of;
 using device::verdict;
 
 namespace {
 
 struct staging_test : scheduler_test {
-    explicit staging_test(u32 workers, u32 window = 32, bool chaining = false)
-        : scheduler_test({.window = window, .workers = workers, .staging = true, .chaining = chaining})
+    explicit staging_test(u32 workers, u32 window = 32, bool chaining = false, u32 broadcasts = 0)
+        : scheduler_test(
+            {.window = window, .workers = workers, .staging = true, .chaining = chaining, .broadcast_copies = broadcasts})
     {
         launch();
     }
@@ -832,10 +834,307 @@ TEST_CASE("a worker with two skipped mails says so of both; with one, of which",
     }
 }
 
+namespace {
+
+/// With broadcasts. Workers 0 to 3.
+struct broadcast_test : staging_test {
+    explicit broadcast_test(u32 workers = 4, u32 sent = 0, u32 broadcasts = 0) : staging_test(workers, 32, true, 2)
+    {
+        for (u32 w = 0; w < workers; ++w) {
+            mails_so_far(engine, w, sent);
+            P::set(engine.m.mailboxes[w].heard, broadcasts);
+        }
+        engine.s.broadcast->number = broadcasts;
+        launch();
+    }
+    u32 sent_to_all() const { return engine.s.broadcast->number; }
+    u32 out() const { return engine.s.broadcast->unbooked; }
+    /// Takes the broadcast that comes next on a worker: its block there, or none.
+    mail take_broadcast(u32 worker, u32 slot, u32 waits = 0)
+    {
+        const mail letter = take(worker, slot, waits);
+        REQUIRE(letter.broadcast());
+        return letter;
+    }
+    /// block < 0: the worker has none, and sees nothing of it.
+    void run_broadcast(u32 worker, u32 slot, u32 waits, int block)
+    {
+        if (block < 0) return;
+        const mail letter = take_broadcast(worker, slot, waits);
+        INFO("worker " << worker << ", slot " << slot);
+        REQUIRE_FALSE(letter.idle());
+        REQUIRE(letter.block() == static_cast<u32>(block));
+        if (waits != 0) REQUIRE(ports[worker].await(engine.team, letter) == verdict::run);
+        answer(worker, letter);
+    }
+    /// Answers whatever comes, until nothing does. Returns the number of mails.
+    u32 run_all()
+    {
+        u32 all = 0;
+        for (bool more = true; more;) {
+            settle();
+            more = false;
+            for (u32 w = 0; w < ports.size(); ++w) {
+                const mail letter = ports[w].wait();
+                if (letter.leaves()) continue;
+                more = true;
+                const verdict found = letter.staged() ? ports[w].await(engine.team, letter) : verdict::run;
+                if (found == verdict::leave) continue; // another one first
+                if (found == verdict::skip) ports[w].skip();
+                answer(w, letter);
+                ++all;
+            }
+        }
+        return all;
+    }
+};
+
+} // namespace
+
+TEST_CASE("a task of several brief blocks is mailed to all workers at once, its blocks counted on round about",
+          "[device][broadcast]")
+{
+    for (const u32 begin : {0u, 0x07fffffdu, 0xfffffffdu}) {
+        INFO("mails and broadcasts sent before " << begin);
+        broadcast_test t(4, begin, begin);
+        t.put(0, 3);
+        t.put_behind(1, {0}, 4);
+        t.put_behind(2, {1}, 2);
+        t.settle();
+        CHECK((t.out() == 3 && t.sent_to_all() == begin + 3));
+        const int blocks[3][4] = {{0, 1, 2, -1}, {1, 2, 3, 0}, {1, -1, -1, 0}};
+        for (u32 slot = 0; slot < 3; ++slot) {
+            for (u32 w = 0; w < 4; ++w) t.run_broadcast(w, slot, slot == 0 ? 0 : 1, blocks[slot][w]);
+            t.settle();
+            CHECK(t.take_retired() == 1);
+        }
+        t.check_empty();
+        CHECK(P::get(*t.engine.s.first_sent) == begin + 3);
+        // What one worker gets next is numbered behind them, once all have gone by them.
+        t.put(3);
+        t.settle();
+        CHECK(t.out() == 3);
+        for (u32 w = 0; w < 4; ++w) CHECK_FALSE(t.has_mail(w));
+        t.settle();
+        CHECK(t.out() == 0);
+        t.run(0, 3);
+        CHECK(t.take_retired() == 1);
+        CHECK((t.engine.s.sent[0] == begin + 4 && t.engine.s.sent[3] == begin + 3));
+        t.check_empty();
+    }
+}
+
+TEST_CASE("a worker without a block may be late by more broadcasts than a mailbox has places", "[device][broadcast]")
+{
+    broadcast_test t;
+    // On workers 0 to 2, every second one behind the last: their first worker is set back.
+    for (u32 i = 0; i < 42; ++i) {
+        t.engine.s.broadcast->first = 0;
+        if (i % 2 != 0) t.put_behind(i % 32, {(i - 1) % 32}, 3);
+        else t.put(i % 32, 3);
+        t.settle();
+        for (u32 w = 0; w < 3; ++w) t.run_broadcast(w, i % 32, 0, static_cast<int>(w));
+        t.settle();
+        CHECK(t.take_retired() == 1);
+    }
+    // A mail to one of the others waits until it has gone by them all.
+    t.put(0);
+    t.settle();
+    CHECK(t.out() == 42);
+    for (u32 w = 0; w < 3; ++w) CHECK_FALSE(t.has_mail(w));
+    t.settle();
+    CHECK(t.out() == 42);
+    CHECK_FALSE(t.has_mail(3));
+    CHECK(done_word{t.engine.m.done[3].raw}.count() == 42);
+    t.settle();
+    CHECK(t.out() == 0);
+    t.run(0, 0);
+    CHECK(t.take_retired() == 1);
+    t.check_empty();
+}
+
+TEST_CASE("before completion words could not tell how far behind a worker is, broadcasts are booked", "[device][broadcast]")
+{
+    broadcast_test t(2);
+    u32 most = 0;
+    for (u32 i = 0; i < 5000; ++i) {
+        t.put(i % 32, 2);
+        t.settle();
+        most = std::max(most, t.out());
+        for (u32 w = 0; w < 2; ++w) t.answer(w, t.take_broadcast(w, i % 32));
+        t.settle();
+    }
+    CHECK(t.take_retired() == 5000);
+    CHECK(most == 2048);
+    t.check_empty();
+}
+
+TEST_CASE("broadcasts that are out become mails like others before a worker gets one of its own", "[device][broadcast]")
+{
+    broadcast_test t;
+    t.put(0, 4);
+    t.put_behind(1, {0}, 2);
+    t.settle();
+    CHECK(t.out() == 2);
+    t.put_behind(2, {1});
+    t.settle();
+    CHECK((t.sent_to_all() == 2 && t.out() == 0));
+    for (u32 w = 0; w < 4; ++w) CHECK(t.engine.s.sent[w] - t.engine.s.seen[w] == 2);
+    for (u32 w = 0; w < 4; ++w) t.run_broadcast(w, 0, 0, static_cast<int>(w));
+    t.settle();
+    CHECK(t.take_retired() == 1);
+    for (u32 w = 0; w < 2; ++w) t.run_broadcast(w, 1, 1, static_cast<int>(w));
+    t.settle(); // workers 2 and 3 have not gone by it
+    CHECK(t.take_retired() == 1);
+    CHECK(P::get(*t.engine.s.first_sent) == t.engine.s.sent[0]);
+    CHECK(t.run_all() == 1);
+    CHECK(t.take_retired() == 1);
+    t.check_empty();
+}
+
+TEST_CASE("while other mails are out tasks of several blocks are mailed to their workers, but of a row of them the fourth waits",
+          "[device][broadcast]")
+{
+    broadcast_test t;
+    t.put(0);
+    for (u32 i = 1; i <= 5; ++i) t.put_behind(i, {i - 1}, 2);
+    t.settle();
+    CHECK(t.sent_to_all() == 0);
+    CHECK(t.engine.s.sent[0] + t.engine.s.sent[1] + t.engine.s.sent[2] + t.engine.s.sent[3] == 7);
+    t.run(0, 0);
+    CHECK(t.sent_to_all() == 0);
+    CHECK(t.run_all() == 3 * 2 + 2 * 2);
+    CHECK(t.sent_to_all() == 2);
+    CHECK(t.take_retired() == 6);
+    // Not where they come singly.
+    for (u32 i = 0; i < 12; i += 2) {
+        t.put(6 + i);
+        t.settle();
+        t.put_behind(7 + i, {6 + i}, 2);
+        t.settle();
+        CHECK(t.run_all() == 3);
+    }
+    CHECK(t.take_retired() == 12);
+    CHECK(t.sent_to_all() == 2);
+    t.check_empty();
+}
+
+TEST_CASE("tasks that are not brief, of more blocks than there are workers, or behind a failure do not go to all",
+          "[device][broadcast]")
+{
+    {
+        broadcast_test t;
+        t.type = 1;
+        t.put(0, 2);
+        t.settle();
+        t.type = 0;
+        t.put(1, 5);
+        t.settle();
+        CHECK(t.sent_to_all() == 0);
+    }
+    {
+        broadcast_test t;
+        t.engine.m.n.broadcast_copies = 0;
+        t.put(0, 2);
+        t.settle();
+        CHECK(t.sent_to_all() == 0);
+    }
+    broadcast_test t;
+    t.put(0, 2);
+    t.put_behind(1, {0}, 2);
+    t.settle();
+    CHECK(t.out() == 2);
+    const mail fails = t.take_broadcast(0, 0);
+    t.answer(0, fails, 7);
+    t.settle();
+    t.settle();
+    CHECK(t.out() == 0); // its answers are looked for
+    t.answer(1, t.take_broadcast(1, 0));
+    t.settle();
+    CHECK(t.take_retired() == 1);
+    CHECK(t.tainted(0));
+    for (u32 w = 2; w < 4; ++w) t.skip(w, t.take_broadcast(w, 1, 1));
+    CHECK(t.run_all() == 2);
+    CHECK(t.take_retired() == 1);
+    t.put(2, 2);
+    CHECK(t.run_all() == 2);
+    CHECK(t.take_retired() == 1);
+    CHECK(t.sent_to_all() == 2);
+}
+
+TEST_CASE("a park leaves broadcasts with their workers, who take them up again", "[device][broadcast]")
+{
+    for (const u32 sent : {0u, 0xfffffffeu}) {
+        INFO("mails and broadcasts sent before " << sent);
+        broadcast_test t(3, sent, sent);
+        t.put(0, 3);
+        t.put_behind(1, {0}, 2);
+        t.put_behind(2, {1}, 3);
+        t.settle();
+        for (u32 w = 0; w < 2; ++w) t.run_broadcast(w, 0, 0, static_cast<int>(w));
+        const mail running = t.take_broadcast(2, 0);
+        std::vector<mail> waiting;
+        for (u32 w = 0; w < 2; ++w) waiting.push_back(t.take_broadcast(w, 1, 1));
+        t.stop(device::stop_level::park);
+        t.scheduler->stop_dispatch();
+        CHECK_FALSE(t.scheduler->workers_idle(t.engine.team));
+        t.settle();
+        CHECK(t.out() == 0);
+        for (u32 w = 0; w < 2; ++w) CHECK(t.ports[w].await(t.engine.team, waiting[w]) == verdict::leave);
+        CHECK_FALSE(t.scheduler->workers_idle(t.engine.team));
+        t.answer(2, running);
+        t.settle();
+        CHECK(t.take_retired() == 1);
+        CHECK_FALSE(t.scheduler->workers_idle(t.engine.team));
+        CHECK(t.ports[2].await(t.engine.team, t.take_broadcast(2, 2, 1)) == verdict::leave); // it has gone by the one before
+        for (u32 w = 0; w < 3; ++w) t.ports[w].save();
+        t.settle();
+        CHECK(t.scheduler->workers_idle(t.engine.team));
+        t.scheduler->dismiss_workers(t.engine.team);
+        t.linker->save(t.engine.team);
+        t.stop(device::stop_level::none);
+        t.launch();
+        for (u32 w = 0; w < 2; ++w) t.run_broadcast(w, 1, 1, static_cast<int>(w));
+        t.settle();
+        CHECK(t.take_retired() == 1);
+        const int last[3] = {1, 2, 0};
+        for (u32 w = 0; w < 3; ++w) t.run_broadcast(w, 2, 1, last[w]);
+        t.settle();
+        CHECK(t.take_retired() == 1);
+        t.put(3, 2);
+        t.settle();
+        CHECK(t.out() == 1);
+        CHECK(t.run_all() == 2);
+        CHECK(t.take_retired() == 1);
+        t.check_empty();
+    }
+}
+
 TEST_CASE("mails, waits and reports keep their fields apart", "[device][staging]")
 {
-    const mail letter{7 | 3u << 16, 0x01ffffffu | device::waits_max << 28, 1u << 30 | mail::tickets_bit, 5};
-    CHECK((letter.block() == 0x01ffffff && !letter.brief() && letter.waits() == device::waits_max && letter.task() == 1u << 30
+    {
+        const device::broadcast_mail to_all{1023, 1024};
+        const mail letter{7 | 3u << 16, to_all.encode() | mail::brief_bit | device::waits_max << 28, 1u << 30, tag_of(9)};
+        CHECK((device::broadcast_mail::in(letter).first == 1023 && device::broadcast_mail::in(letter).blocks == 1024));
+        CHECK((letter.broadcast() && letter.brief() && !letter.idle() && letter.waits() == device::waits_max));
+        const mail last = device::broadcast_mail::of(letter, tag_of(9), 1022, 1024, 77);
+        CHECK((last.block() == 1023 && last.broadcast() && !last.idle() && last.tag == tag_of(77)));
+        CHECK((last.waits() == device::waits_max && last.slot() == 7 && last.type() == 3 && last.task() == 1u << 30));
+        const mail late = device::broadcast_mail::of(letter, tag_of(5), 3, 1024, 77);
+        CHECK((late.idle() && late.broadcast() && !late.staged() && late.tag == tag_of(77)));
+        CHECK_FALSE(device::broadcast_mail::reached(tag_of(5), 0));
+        CHECK(device::broadcast_mail::reached(tag_of(5), tag_of(5)));
+        CHECK_FALSE(device::broadcast_mail::reached(tag_of(21), tag_of(5)));
+        CHECK(device::broadcast_mail::reached(tag_of(0x7ffffffb), tag_of(11)));
+        for (const u32 tag : {9u, 0xfffu, 0x1003u, 0x7fffffffu})
+            for (const u32 later : {0u, 15u, 4095u}) {
+                const mail mine = device::broadcast_mail::of({7, to_all.encode(), 5, tag_of(tag)}, tag_of(tag), 1023, 1024, 3);
+                CHECK((mine.block() == 0 && device::broadcast_mail::tag_in(mine, tag + later) == tag_of(tag)));
+            }
+    }
+    const mail letter{7 | 3u << 16, device::mail::block_mask | device::waits_max << 28, 1u << 30 | mail::tickets_bit, 5};
+    CHECK((!letter.broadcast() && !letter.idle() && !letter.brief()));
+    CHECK((letter.block() == mail::block_mask && letter.waits() == device::waits_max && letter.task() == 1u << 30
            && letter.tickets()));
     CHECK((letter.slot() == 7 && letter.type() == 3 && !letter.follows() && !letter.joins()));
     const mail behind{(device::window_slots_max - 1) | mail::follows_bit | 0xffffu << 16, mail::joins_bit, 5, 5};

@@ -50,6 +50,7 @@ config engine_configuration(const options& o, const engines::device_memory& devi
     c.staging = o.staging;
     c.chaining = o.chaining;
     c.bypass = o.bypass;
+    c.broadcast = o.broadcast;
     return c;
 }
 

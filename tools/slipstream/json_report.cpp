@@ -54,6 +54,7 @@ void write_environment(json_writer& w, const environment& e, const options& o)
     field(w, "staging", o.staging);
     field(w, "chaining", o.chaining);
     field(w, "bypass", o.bypass);
+    field(w, "broadcast", o.broadcast);
     field(w, "repeat", o.repeat);
     field(w, "seed", o.seed);
     w.EndObject();

@@ -40,6 +40,7 @@ void add_engine_flags(CLI::App& app, options& o)
                  "mail no task before those that it waits for are complete (to measure what that gains)");
     app.add_flag("!--no-chaining", o.chaining, "mail no task behind one that it waits for, to the same worker (likewise)");
     app.add_flag("!--no-bypass", o.bypass, "send a task that comes alone the way of all others (likewise)");
+    app.add_flag("!--no-broadcast", o.broadcast, "mail no task of several brief blocks to all workers at once (likewise)");
     app.add_option("--repeat", o.repeat, "runs of everything measured; engines alternate")->capture_default_str();
     app.add_option("--json", o.json, "write the result as JSON to FILE; '-': to stdout, tables go to stderr");
 }

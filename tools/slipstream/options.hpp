@@ -16,6 +16,7 @@ struct options {
     bool staging = true;
     bool chaining = true;
     bool bypass = true;
+    bool broadcast = true;
     u32 repeat = 11;
     u64 seed = 1;
     std::string json; ///< "": no JSON; "-": stdout

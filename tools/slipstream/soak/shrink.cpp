@@ -26,7 +26,7 @@ public:
                      [](soak_case& c) { c.placement = 0; }, [](soak_case& c) { c.parks = 0; },
                      [&](soak_case& c) { c.residency_ms = usual.residency_ms; }, [](soak_case& c) { c.start = 0; },
                      [](soak_case& c) { c.staging = 1; }, [](soak_case& c) { c.chaining = 0; }, [](soak_case& c) { c.bypass = 0; },
-                     [](soak_case& c) { c.per_sm = 1; },
+                     [](soak_case& c) { c.broadcast = 0; }, [](soak_case& c) { c.per_sm = 1; },
                      [](soak_case& c) { c.threads = 1; }, [](soak_case& c) { c.threads = std::min(c.threads, 2u); },
                      [](soak_case& c) { c.workers = std::min(c.workers, 4u); },
                      [](soak_case& c) { c.workers = std::min(c.workers, 2u); },

@@ -51,7 +51,7 @@ const std::vector<key>& keys()
         SLIPSTREAM_KEY(parts, 1, abi::parts_max), SLIPSTREAM_KEY(placement, 0, ~0u),
         SLIPSTREAM_KEY(residency_ms, 1, 10000), SLIPSTREAM_KEY(parks, 0, 1),
         SLIPSTREAM_KEY(staging, 0, 1),          SLIPSTREAM_KEY(chaining, 0, 1),
-        SLIPSTREAM_KEY(bypass, 0, 1),
+        SLIPSTREAM_KEY(bypass, 0, 1),           SLIPSTREAM_KEY(broadcast, 0, 1),
         SLIPSTREAM_KEY(start, 0, u64{1} << 54), SLIPSTREAM_KEY(hide, 0, 3)};
 #undef SLIPSTREAM_KEY
     return all;
@@ -162,6 +162,7 @@ soak_case draw_case(u64 seed, u32 number, u32 style)
         c.parts = 2 + random.below(drawn_parts_max - 1);
         c.placement = random.below(8) == 0 ? 0 : static_cast<u32>(random.next());
     }
+    c.broadcast = random.below(4) != 0;
     c.fit();
     return c;
 }

@@ -42,6 +42,7 @@ struct soak_case {
     u32 staging = 1;
     u32 chaining = 1;
     u32 bypass = 1;
+    u32 broadcast = 1;
     u64 start = 0;     ///< position of the first ring slot and of the first task
     u32 hide = 0;      ///< 1, 2, 3: a task hides the access that a RAW, WAR, WAW needs
 

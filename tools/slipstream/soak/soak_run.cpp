@@ -36,6 +36,7 @@ config configuration_of(const soak_case& c, const std::string& device, std::chro
     out.staging = c.staging != 0;
     out.chaining = c.chaining != 0;
     out.bypass = c.bypass != 0;
+    out.broadcast = c.broadcast != 0;
     out.handles_max = banks * bank_handles;
     out.memory_bytes = 8ull * (cells_max + results_max_of(tasks_max) + op_words_max_of(tasks_max)) + (1u << 16);
     out.staging_bytes = 4u << 20;
