@@ -82,8 +82,8 @@ struct broadcast_books {
     }
 };
 
-/// The scheduler's end.
-template <class P>
+/// The scheduler's end. Not enabled: none is ever sent, and nothing of it is compiled.
+template <class P, bool Enabled = true>
 class broadcasts {
 public:
     using team_type = typename P::team;
@@ -91,9 +91,11 @@ public:
     SLIPSTREAM_BOTH broadcasts(const engine_memory<P>& memory, const control_state<P>& state) : m_(memory), s_(state) {}
 
     /// How many are out, none of them booked.
-    SLIPSTREAM_BOTH u32 out() const { return state_ & out_mask; }
+    SLIPSTREAM_BOTH u32 out() const { return Enabled ? state_ & out_mask : 0; }
     /// Were some sent that are not in the books, complete or not?
-    SLIPSTREAM_BOTH bool unbooked() const { return (state_ & unbooked_bit) != 0; }
+    SLIPSTREAM_BOTH bool unbooked() const { return Enabled && (state_ & unbooked_bit) != 0; }
+    /// So many that `sent` does not count.
+    SLIPSTREAM_BOTH u32 uncounted() const { return Enabled ? s_.broadcast->unbooked : 0; }
 
     /// Reads the finished counts of the tasks that are out, and takes those that are complete, in order: batch[0..n). Returns n.
     /// Whose blocks failed is not taken: its answers are to be looked at.
@@ -111,8 +113,8 @@ public:
     /// other `mails` are answered?
     SLIPSTREAM_BOTH bool takes(u32 slot, u32 mails) const
     {
-        return m_.n.broadcast_copies != 0 && (mails == 0 || (state_ & row_mask) == row_mask) && s_.counters[failures_seen] == 0
-            && P::get(s_.dealt[slot]) == 0;
+        return Enabled && m_.n.broadcast_copies != 0 && (mails == 0 || (state_ & row_mask) == row_mask)
+            && s_.counters[failures_seen] == 0 && P::get(s_.dealt[slot]) == 0;
     }
     /// May one more be sent? Completion words count modulo 2^13: before a worker may be further behind, all are booked.
     SLIPSTREAM_BOTH bool in_step()
@@ -124,6 +126,7 @@ public:
     /// One was mailed in the other way, or a task that never is.
     SLIPSTREAM_BOTH void note(bool fit)
     {
+        if (!Enabled) return;
         if (!fit) state_ &= owed_bit; // none is out
         else if ((state_ & row_mask) != row_mask) state_ += row_step;
     }
@@ -151,9 +154,9 @@ public:
 
     /// They are to be booked, by the next step. Unless there are none.
     SLIPSTREAM_BOTH void want_booked() { state_ |= wanted_bit; }
-    SLIPSTREAM_BOTH bool wanted_booked() const { return (state_ & wanted_bit) != 0; }
+    SLIPSTREAM_BOTH bool wanted_booked() const { return Enabled && (state_ & wanted_bit) != 0; }
     /// It was tried in vain: some worker has not gone by one that is complete.
-    SLIPSTREAM_BOTH bool late() const { return (state_ & late_bit) != 0; }
+    SLIPSTREAM_BOTH bool late() const { return Enabled && (state_ & late_bit) != 0; }
     /// Takes them into the books of each worker: those that are out are mails like others from now on. Returns how many answers are
     /// due by that; seen[] has changed. Or, if it is late, 0.
     SLIPSTREAM_BOTH u32 book(team_type& team)
@@ -169,6 +172,7 @@ public:
     /// With so many mails out: is no answer due but, perhaps, of workers that have no block?
     SLIPSTREAM_BOTH bool only_others_due(u32 mails)
     {
+        if (!Enabled) return mails == 0;
         if (mails == 0) state_ &= ~owed_bit;
         return mails == 0 || (state_ & owed_bit) != 0;
     }

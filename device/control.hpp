@@ -156,7 +156,7 @@ private:
     u32 rounds_ = 0;
 };
 
-template <class P, u32 Groups = P::worker_groups, bool Several = true>
+template <class P, u32 Groups = P::worker_groups, bool Several = true, bool Broadcasts = true>
 class scheduler_role {
 public:
     SLIPSTREAM_BOTH scheduler_role(const engine_memory<P>& m, const control_state<P>& s) : s_(s), scheduler_(m, s) {}
@@ -198,7 +198,7 @@ private:
     }
 
     const control_state<P>& s_;
-    scheduler<P, Groups, Several> scheduler_;
+    scheduler<P, Groups, Several, Broadcasts> scheduler_;
     command request_ = command::run;
     feed_phase feed_ = feed_phase::running;
     u32 rounds_ = 0;

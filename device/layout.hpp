@@ -44,7 +44,7 @@
 //   W                 32      64      256     512     1024
 //   near, bytes       153 K   157 K   157 K   221 K   222 K and its successors in device memory (144 K), an eighth of the index
 //   pool blocks       1336    1368    1560    1816    2328
-//   of these near     all     1256    296     184     none
+//   of these near     all     1248    296     184     none
 //   slots of a look   128     128     128     128     32
 #pragma once
 #include "device/queue.hpp"

@@ -9,6 +9,7 @@
 #include "device/control.hpp"
 #include "device/cuda_platform.cuh"
 #include "device/kernel_arguments.hpp"
+#include <slipstream/builtin_tasks.hpp>
 #include <slipstream/cuda_block.cuh>
 #include <slipstream/kernel_image.hpp>
 #include <tuple>
@@ -426,12 +427,12 @@ __device__ inline void copy_words(void* to, const void* from, u32 bytes)
 extern __shared__ __align__(16) unsigned char dynamic_shared[];
 
 // One function a role. Inlined: the kernel's parameters are then read at places known when it is compiled; called, by an address.
-template <u32 Groups, bool Several>
+template <u32 Groups, bool Several, bool Broadcasts>
 __device__ __forceinline__ void run_scheduler(const kernel_arguments<cuda_platform>& args)
 {
     const control_state<cuda_platform> state(args.memory.n, args.offsets, dynamic_shared, args.far);
     cuda_platform::team team;
-    scheduler_role<cuda_platform, Groups, Several> role(args.memory, state);
+    scheduler_role<cuda_platform, Groups, Several, Broadcasts> role(args.memory, state);
     run_role<cuda_platform>(role, team);
 }
 
@@ -468,7 +469,14 @@ __device__ __forceinline__ void run_notifier(const kernel_arguments<cuda_platfor
     run_role<cuda_platform>(role, team);
 }
 
-template <u32 PerSm>
+/// Does some type promise to be brief, besides the marker, which has one block? Only of such tasks there are broadcasts.
+template <class... Tasks>
+constexpr bool any_brief(task_list<Tasks...>)
+{
+    return ((is_brief<Tasks>() && !std::is_same_v<Tasks, marker_task>) || ...);
+}
+
+template <u32 PerSm, bool Broadcasts>
 __device__ __forceinline__ void run_control(const kernel_arguments<cuda_platform>& args)
 {
     copy_words(dynamic_shared, args.near_saved, args.offsets.near_bytes);
@@ -478,8 +486,8 @@ __device__ __forceinline__ void run_control(const kernel_arguments<cuda_platform
     __syncthreads();
     switch (threadIdx.x / 32) {
     case 0:
-        if (args.memory.n.parts > 1) run_scheduler<cuda_worker_groups(PerSm, true), true>(args);
-        else run_scheduler<cuda_worker_groups(PerSm, false), false>(args);
+        if (args.memory.n.parts > 1) run_scheduler<cuda_worker_groups(PerSm, true), true, false>(args);
+        else run_scheduler<cuda_worker_groups(PerSm, false), false, Broadcasts>(args);
         break;
     case 1: run_ingest<PerSm == 1 ? ahead_slots_max : ahead_slots_least>(args); break;
     case 2: run_notifier(args); break;
@@ -497,7 +505,7 @@ __global__ void __launch_bounds__(Threads, PerSm) megakernel(const __grid_consta
     static_assert(Threads == 256, "the control block is made of eight warps");
     // Workers first: which of the two ptxas lays out first is 2 % of a chain.
     if (blockIdx.x != 0) run_worker<List, Threads>(args, dynamic_shared);
-    else run_control<PerSm>(args);
+    else run_control<PerSm, any_brief(List{})>(args);
 }
 
 /// The same body launched as a kernel of its own: what the stream- and graph-based engines run. Behind a programmatic

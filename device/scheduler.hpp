@@ -63,8 +63,9 @@ namespace slipstream::device {
 enum class schedule_phase : u32 { running = 0, finished = 1 };
 
 /// Several: the engine may have several parts. Without it nothing of them is compiled: engines of one part would take 6 to 7 %
-/// longer for tasks of 131 blocks and for one by itself (device/measured.md).
-template <class P, u32 Groups = P::worker_groups, bool Several = true>
+/// longer for tasks of 131 blocks and for one by itself (device/measured.md). Broadcasts: likewise, for images without a brief
+/// type.
+template <class P, u32 Groups = P::worker_groups, bool Several = true, bool Broadcasts = true>
 class scheduler {
 public:
     using team_type = typename P::team;
@@ -386,7 +387,7 @@ private:
     {
         if (count == 0) return;
         // Nothing may be in flight when they are gone.
-        if (broadcasts_.only_others_due(mails_) && team.leader()) P::set(*s_.first_sent, s_.sent[0] + s_.broadcast->unbooked);
+        if (broadcasts_.only_others_due(mails_) && team.leader()) P::set(*s_.first_sent, s_.sent[0] + broadcasts_.uncounted());
         const u32 flag = settled_ ? retired_look : 0;
         SLIPSTREAM_ONE_COPY
         for (u32 k = team.rank(); k < count; k += team.size()) retired_.put_ahead(k, s_.batch[k] | flag);
@@ -462,7 +463,7 @@ private:
                 new_places = crossings;
                 continue;
             }
-            const bool brief_blocks = p.head.blocks <= m_.n.workers && !several() && is_brief(slot);
+            const bool brief_blocks = Broadcasts && p.head.blocks <= m_.n.workers && !several() && is_brief(slot);
             const bool to_all = brief_blocks && !poisoned_ && broadcasts_.takes(slot, mails_);
             if (to_all && (mails_ != 0 || broadcasts_.out() == broadcasts_max)) break;
             if (!(may_mail = to_all ? broadcasts_.in_step() : booked())) break;
@@ -1084,7 +1085,7 @@ private:
     const control_state<P>& s_;
     poison<P> poison_;
     crossing<P> crossing_;
-    broadcasts<P> broadcasts_;
+    broadcasts<P, Broadcasts> broadcasts_;
     queue_consumer<P, ready_entry, edge::A14_ready, edge::R14_taken, order::relaxed> ready_; // never full, as the next two
     queue_producer<P, report, edge::R13_report, edge::A13_taken, order::relaxed> reports_;
     queue_producer<P, u32, edge::R6_retired, edge::A6_notified> retired_;
