@@ -169,8 +169,9 @@ public:
         return entered ? due : 0;
     }
 
-    /// With so many mails out: is no answer due but, perhaps, of workers that have no block?
-    SLIPSTREAM_BOTH bool only_others_due(u32 mails)
+    /// With so many mails out, may what completes now be the last in flight? Once some were booked, answers of workers without a
+    /// block may be due then.
+    SLIPSTREAM_BOTH bool may_be_last(u32 mails)
     {
         if (!Enabled) return mails == 0;
         if (mails == 0) state_ &= ~owed_bit;

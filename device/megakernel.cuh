@@ -9,7 +9,6 @@
 #include "device/control.hpp"
 #include "device/cuda_platform.cuh"
 #include "device/kernel_arguments.hpp"
-#include <slipstream/builtin_tasks.hpp>
 #include <slipstream/cuda_block.cuh>
 #include <slipstream/kernel_image.hpp>
 #include <tuple>
@@ -467,13 +466,6 @@ __device__ __forceinline__ void run_notifier(const kernel_arguments<cuda_platfor
     cuda_platform::team team;
     notifier_role<cuda_platform> role(args.memory, state, args.residency_ns);
     run_role<cuda_platform>(role, team);
-}
-
-/// Does some type promise to be brief, besides the marker, which has one block? Only of such tasks there are broadcasts.
-template <class... Tasks>
-constexpr bool any_brief(task_list<Tasks...>)
-{
-    return ((is_brief<Tasks>() && !std::is_same_v<Tasks, marker_task>) || ...);
 }
 
 template <u32 PerSm, bool Broadcasts>

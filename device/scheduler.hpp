@@ -387,7 +387,7 @@ private:
     {
         if (count == 0) return;
         // Nothing may be in flight when they are gone.
-        if (broadcasts_.only_others_due(mails_) && team.leader()) P::set(*s_.first_sent, s_.sent[0] + broadcasts_.uncounted());
+        if (broadcasts_.may_be_last(mails_) && team.leader()) P::set(*s_.first_sent, s_.sent[0] + broadcasts_.uncounted());
         const u32 flag = settled_ ? retired_look : 0;
         SLIPSTREAM_ONE_COPY
         for (u32 k = team.rank(); k < count; k += team.size()) retired_.put_ahead(k, s_.batch[k] | flag);

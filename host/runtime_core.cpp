@@ -9,7 +9,6 @@
 #include <cstring>
 #include <map>
 #include <optional>
-#include <string_view>
 #include <spdlog/spdlog.h>
 
 namespace slipstream::host {
@@ -145,10 +144,7 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     n.staging = config_.staging ? 1 : 0;
     n.chaining = config_.chaining ? 1 : 0;
     n.bypass = config_.bypass ? 1 : 0;
-    // As the megakernel: the marker is brief, too, and has one block.
-    bool wide_ones = false;
-    for (u32 t = 0; t < image_.types; ++t) wide_ones |= image_.table[t].brief != 0 && std::string_view(image_.names[t]) != "marker";
-    if (config_.broadcast && wide_ones && n.workers <= device::broadcast_mail::workers_max)
+    if (config_.broadcast && image_.broadcasts && member_.parts == 1 && n.workers <= device::broadcast_mail::workers_max)
         n.broadcast_copies = std::min(std::bit_floor(n.workers), device::broadcast_copies_max);
     n.lone_workers = config_.workers_per_sm == 1 ? 1 : 0;
     n.parts = member_.parts;

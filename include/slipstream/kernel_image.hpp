@@ -2,6 +2,7 @@
 #pragma once
 #include <slipstream/abi/message.hpp>
 #include <slipstream/block.hpp>
+#include <slipstream/builtin_tasks.hpp>
 #include <slipstream/short_message.hpp>
 #include <slipstream/task.hpp>
 
@@ -50,7 +51,16 @@ struct kernel_image {
     const char* const* names;
     const u32* shared_bytes;
     const cuda_image* cuda; ///< null: this list was compiled for the host only
+    bool broadcasts;        ///< some type promises to be brief: see any_brief
 };
+
+/// Does some type promise to be brief, besides the marker, which has one block? Only tasks of such types are mailed to all workers
+/// at once, and only kernels of such lists have the code for it.
+template <class... Tasks>
+constexpr bool any_brief(task_list<Tasks...>)
+{
+    return ((is_brief<Tasks>() && !std::is_same_v<Tasks, marker_task>) || ...);
+}
 
 namespace detail {
 
@@ -86,7 +96,7 @@ kernel_image make_image(const cuda_image* cuda)
     static constexpr const char* names[] = {name_of<Tasks>()...};
     static constexpr u32 shared[] = {shared_bytes_of<Tasks>()...};
     static_assert(sizeof...(Tasks) <= abi::message_header::types_max, "a runtime's list has at most 8192 task types");
-    return {sizeof...(Tasks), table, encoders, bodies, names, shared, cuda};
+    return {sizeof...(Tasks), table, encoders, bodies, names, shared, cuda, any_brief(task_list<Tasks...>{})};
 }
 
 } // namespace detail
