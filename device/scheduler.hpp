@@ -75,9 +75,7 @@ public:
         : m_(memory), s_(state), poison_(memory, state), crossing_(memory, state), broadcasts_(memory, state),
           ready_(state.ready_queue()), reports_(state.report_queue()), retired_(state.retired_queue())
     {
-        SLIPSTREAM_UNROLL
-        for (u32 g = 0; g < Groups; ++g)
-            team_type::each32([&](u32 k) { seen_.at(g, k) = 32 * g + k < m_.n.workers ? s_.seen[32 * g + k] : 0; });
+        read_seen();
     }
 
     /// One round: poll, hand completions to the linker, fence, bookkeeping while the linker works, mail what is ready. True when it
@@ -549,9 +547,14 @@ private:
     {
         const u32 due = broadcasts_.book(team);
         mails_ += due;
+        read_seen();
+    }
+    /// Nothing of a lane that is no worker's: what poll_completions takes for its answer is 0, too.
+    SLIPSTREAM_BOTH void read_seen()
+    {
         SLIPSTREAM_UNROLL
         for (u32 g = 0; g < Groups; ++g)
-            team.each32([&](u32 k) { seen_.at(g, k) = s_.seen[worker_or_first(g, k)]; });
+            team_type::each32([&](u32 k) { seen_.at(g, k) = 32 * g + k < m_.n.workers ? s_.seen[32 * g + k] : 0; });
     }
 
     /// A task that waits for nobody is cancelled instead of mailed.
