@@ -92,15 +92,30 @@ std::string runtime_core::describe_workers()
     return text + "\n  " + std::to_string(idle) + " of " + std::to_string(memory_.n.workers) + " worker(s) hold no unfinished task";
 }
 
+/// The kernel must be away.
+runtime_core::kept_state runtime_core::read_state()
+{
+    const auto& o = arguments_.offsets;
+    std::vector<abi::chunk> near(o.near_bytes / 16), far(o.far_bytes / 16);
+    backend_->read(near.data(), arguments_.near_saved, o.near_bytes);
+    backend_->read(far.data(), arguments_.far, o.far_bytes);
+    const device::control_state<P> state(memory_.n, o, reinterpret_cast<unsigned char*>(near.data()),
+                                         reinterpret_cast<unsigned char*>(far.data()));
+    return {std::move(near), std::move(far), state};
+}
+
+u32 runtime_core::broadcasts()
+{
+    check_away("broadcasts()");
+    return read_state().state.broadcast->number - counted_from_;
+}
+
 /// The kernel must be away, and have left in order.
 std::string runtime_core::describe_window()
 {
     const auto& n = memory_.n;
-    std::vector<abi::chunk> near(arguments_.offsets.near_bytes / 16), far(arguments_.offsets.far_bytes / 16);
-    backend_->read(near.data(), arguments_.near_saved, arguments_.offsets.near_bytes);
-    backend_->read(far.data(), arguments_.far, arguments_.offsets.far_bytes);
-    const device::control_state<P> s(n, arguments_.offsets, reinterpret_cast<unsigned char*>(near.data()),
-                                     reinterpret_cast<unsigned char*>(far.data()));
+    const kept_state kept = read_state();
+    const device::control_state<P>& s = kept.state;
     const auto handle_in = [&](u32 slot) {
         const u64 id = P::get(s.task_id[slot]);
         return task_handle{static_cast<u32>(id >> 56), id & ((u64{1} << 56) - 1)};

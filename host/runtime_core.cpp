@@ -124,7 +124,7 @@ std::optional<int> gpu_of(const config& c, const kernel_image& image)
 
 runtime_core::runtime_core(const config& configuration, const kernel_image& image, const beginning& start, const membership& member)
     : config_(configuration), member_(member), fate_(member.first != nullptr ? member.first->own_fate_ : own_fate_), image_(image),
-      id_(next_core_id())
+      id_(next_core_id()), counted_from_(static_cast<u32>(start.position))
 {
     check_config(config_, start.any_size);
     backend_ = choose(config_, image_);

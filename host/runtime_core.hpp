@@ -132,9 +132,19 @@ public:
     backend& device() { return *backend_; }
     u64 launches() const { return launches_.load(std::memory_order_relaxed); }
     slipstream::bus_traffic bus_traffic() const;
+    /// Tasks that were mailed to all workers at once (device/broadcast.hpp), since the engine was made; modulo 2^32. After pause()
+    /// or run_batch().
+    u32 broadcasts();
 
 private:
     using P = device::host_platform;
+
+    /// What the control block keeps between launches, as it was when the kernel last left in order.
+    struct kept_state {
+        std::vector<abi::chunk> near, far;
+        device::control_state<P> state;
+    };
+    kept_state read_state();
 
     struct alignas(128) ring {
         ring_writer<P> writer;
@@ -211,6 +221,7 @@ private:
     host_arguments arguments_{};
     std::vector<std::unique_ptr<ring>> rings_;
     u64 id_;
+    u32 counted_from_; ///< where all counters began
     std::unique_ptr<stream_join> stream_join_; ///< goes before the backend, whose memory it uses
     stream_port* streams_ = nullptr;
     failure_book failures_;

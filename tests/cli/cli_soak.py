@@ -3,7 +3,7 @@ import re
 import cli_harness
 from cli_harness import CliTest
 
-STYLES = {"light", "dense", "tiles", "handles", "wide", "failing", "mixed"}
+STYLES = {"light", "dense", "tiles", "handles", "wide", "rows", "failing", "mixed"}
 
 
 class Soak(CliTest):
@@ -13,13 +13,20 @@ class Soak(CliTest):
         self.assertEqual(result["mismatches"], 0)
         totals = result["totals"]
         self.assertEqual(set(totals), STYLES | {"all"})
-        for key in ("cases", "cases_with_parts", "streams", "tasks", "launches", "pauses"):
+        for key in ("cases", "cases_with_parts", "streams", "tasks", "launches", "pauses", "broadcasts"):
             self.assertEqual(totals["all"][key], sum(totals[style][key] for style in STYLES), key)
         self.assertGreaterEqual(totals["all"]["tasks"], 9000)
         self.assertEqual(totals["all"]["tasks"], sum(case["tasks"] for case in result["cases"]))
         self.assertEqual(result["environment"]["device"], "host")
         self.assertIn("NOT GPU times", done.stderr)
         self.assertIn("0 mismatches", done.stderr)
+
+    def test_rows_are_mailed_to_all_workers_at_once_and_counted(self):
+        case = "style=rows,seed=5,tasks=1000,workers=8"
+        for more, sent in (("", True), (",broadcast=0", False), (",parts=2", False)):
+            result, _ = self.json_of("soak", "--device", "host", "--tasks", 1000, "--case", case + more)
+            self.assertIs(result["verified"], True)
+            self.assertEqual(result["totals"]["rows"]["broadcasts"] > 0, sent, more)
 
     def test_a_hidden_access_is_found_shrunk_and_found_again_by_the_printed_command(self):
         result, done = self.json_of("soak", "--device", "host", "--seconds", 60, "--stream-tasks", 300, "--break", "RAW", "--style", "dense", code=1)

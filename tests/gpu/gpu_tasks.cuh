@@ -56,7 +56,7 @@ struct fail_task {
     }
 };
 
-using gpu_engine = runtime<listed_task, member_task, step_task, turn_task, count_task, fail_task>;
+using gpu_engine = runtime<listed_task, member_task, row_task, step_task, turn_task, count_task, fail_task>;
 
 inline config gpu_config()
 {

@@ -73,9 +73,10 @@ SLIPSTREAM_BODY void run_ops(Block& block, u64* cells, const cell_op* ops, u32 c
     if (block.block_index() == 0 && block.rank() == 0) cells[result] += digest; // running twice shows
 }
 
-/// All accesses are declared beside the task.
-struct listed_task {
-    static constexpr const char* name = "listed";
+/// All accesses are declared beside the task. Brief: what rows are made of.
+template <bool Brief> struct listing_task {
+    static constexpr const char* name = Brief ? "row" : "listed";
+    static constexpr bool brief = Brief;
     u64 cells;
     u64 ops;
     u64 number;
@@ -87,6 +88,8 @@ struct listed_task {
         run_ops(block, reinterpret_cast<u64*>(cells), reinterpret_cast<const cell_op*>(ops), count, number, spin, result);
     }
 };
+using listed_task = listing_task<false>;
+using row_task = listing_task<true>;
 
 /// The accesses are typed members; what they do is taken from the members as they arrived on the device.
 struct member_task {
@@ -127,6 +130,7 @@ struct stream_shape {
     u32 handle_tiles = 16;    ///< registered tiles, 4 x 4 cells of a second matrix that raw accesses meet as well
     u32 spin_max = 300;       ///< rounds of mix(): about 1 ns each
     u32 blocks_max = 6;
+    u32 row_blocks_max = 8;   ///< of tasks in rows
     u32 many_accesses = 60;   ///< a few tasks have up to this many
     u32 whole_per_mille = 15;
 };
@@ -138,6 +142,7 @@ struct planned_task {
     std::vector<u32> after;    ///< earlier tasks of the plan
     ordering order = ordering::by_access;
     bool members = false;      ///< runs as a member_task
+    bool in_row = false;       ///< runs as a row_task
     u32 blocks = 1;
     u32 spin = 0;
     u32 thread = 0;
@@ -262,6 +267,7 @@ public:
         o.accesses = accesses;
         const listed_task task{reinterpret_cast<u64>(cells), reinterpret_cast<u64>(device_ops + first_op_[t]), number(t),
                                static_cast<u32>(p.ops.size()), p.spin, results_ + t};
+        if (p.in_row) return rt.submit(row_task{task.cells, task.ops, task.number, task.count, task.spin, task.result}, o);
         return rt.submit(task, o);
     }
 
@@ -292,6 +298,13 @@ private:
     void draw(u32 t)
     {
         planned_task& p = plan_[t];
+        if (row_left_ == 0 && below(100) == 0) {
+            row_left_ = 2 + static_cast<u32>(below(24));
+            row_blocks_ = 2 + static_cast<u32>(below(shape_.row_blocks_max - 1));
+            row_thread_ = static_cast<u32>(below(shape_.threads));
+            row_wrote_ = draw_range(1);
+        }
+        if (row_left_ != 0 && below(12) != 0) return draw_row(p);
         p.thread = static_cast<u32>(below(shape_.threads));
         p.spin = below(8) == 0 ? static_cast<u32>(below(shape_.spin_max * 8 + 1)) : static_cast<u32>(below(shape_.spin_max + 1));
         const u32 kind = static_cast<u32>(below(1000));
@@ -341,6 +354,24 @@ private:
                 p.ops.push_back({results_ + a, 1, 1, 0, 1});
             }
         if (below(6) == 0 && blocks_may_split(p)) p.blocks = 1 + static_cast<u32>(below(shape_.blocks_max));
+    }
+
+    /// The next task of the row in hand: brief, of several blocks, mostly behind the one before. They are mailed to all workers
+    /// at once (device/broadcast.hpp).
+    void draw_row(planned_task& p)
+    {
+        --row_left_;
+        p.in_row = true;
+        p.thread = row_thread_;
+        p.spin = static_cast<u32>(below(shape_.spin_max + 1));
+        if (below(8) != 0) p.ops.push_back(row_wrote_);
+        if (below(2) == 0) p.ops.push_back(below(2) ? draw_range(1) : draw_tile(1));
+        p.ops.push_back(below(2) ? draw_range(2) : draw_tile(2));
+        p.declared = static_cast<u32>(p.ops.size());
+        p.handles.assign(p.declared, 0);
+        row_wrote_ = p.ops.back();
+        row_wrote_.mode = 1;
+        if (blocks_may_split(p)) p.blocks = row_blocks_;
     }
 
     /// Blocks share the writes and each reads everything: only where no own write meets another own access.
@@ -406,6 +437,8 @@ private:
     u64 seed_;
     std::mt19937_64 random_;
     u32 raw_cells_ = 0, handle_pitch_ = 0, handle_rows_ = 0, results_ = 0;
+    u32 row_left_ = 0, row_blocks_ = 0, row_thread_ = 0; ///< the row in hand
+    cell_op row_wrote_{};                                ///< what its last task wrote
     std::vector<planned_task> plan_;
     std::vector<cell_op> ops_;
     std::vector<u32> first_op_;

@@ -8,7 +8,7 @@ using namespace slipstream::tests;
 
 namespace {
 
-using engine = runtime<listed_task, member_task>;
+using engine = runtime<listed_task, member_task, row_task>;
 
 std::string run(u64 seed, const config& c, const stream_shape& shape)
 {

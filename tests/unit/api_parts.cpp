@@ -548,7 +548,7 @@ TEST_CASE("random streams over memory of several parts equal the sequential run"
             const digest_stream stream(seed, {.tasks = 1000, .blocks_max = 1 + static_cast<u32>(random() % 12)});
             std::printf("seed %llu: parts %u window %u ring %u workers %u\n", static_cast<unsigned long long>(seed), c.parts,
                         c.window, c.ring_slots, c.host_workers);
-            runtime<listed_task, member_task> rt(c);
+            runtime<listed_task, member_task, row_task> rt(c);
             const std::string verdict = run_stream_in_parts(rt, stream, random, [&](u32) {
                 if (random() % 200 != 0) return;
                 rt.pause();

@@ -98,6 +98,7 @@ TEST_CASE("failing streams have failed and cancelled tasks, and their statuses a
 {
     soak_case c;
     c.style = soak_case::read("style=failing").style;
+    c.seed = 2; // of some, what is cancelled fills the books before ten have failed
     for (const u32 threads : {1u, 3u}) {
         c.tasks = 4000;
         c.threads = threads;
@@ -131,6 +132,30 @@ TEST_CASE("one engine runs stream after stream, and leaves and comes back under 
         }
         CHECK(engine.launches() > 4);
         CHECK(engine.pauses() > 0);
+    });
+}
+
+TEST_CASE("streams of rows have tasks that are mailed to all workers at once, and the count of them says so", "[soak]")
+{
+    soak_case c;
+    c.style = soak_case::read("style=rows").style;
+    c.workers = 8;
+    c.tasks = tasks_of(4000, 1000);
+    const auto broadcasts = [](const soak_case& of) {
+        soak_engine engine(of, "host", 60s, of.tasks);
+        const std::string verdict = engine.run(soak_stream(of));
+        INFO(of.text() << ": " << verdict);
+        REQUIRE(verdict.empty());
+        return engine.end_and_count_broadcasts();
+    };
+    tests::in_time(60, [=]() mutable {
+        CHECK(broadcasts(c) > c.tasks / 100);
+        c.start = (u64{1} << 32) - 50; // the count wraps
+        c.parks = 1;
+        const u64 wrapping = broadcasts(c);
+        CHECK((wrapping > c.tasks / 100 && wrapping < c.tasks));
+        c.broadcast = 0;
+        CHECK(broadcasts(c) == 0);
     });
 }
 

@@ -45,7 +45,7 @@ std::string rate(u64 tasks, double seconds)
 }
 
 struct total {
-    u64 cases = 0, with_parts = 0, streams = 0, tasks = 0, launches = 0, pauses = 0;
+    u64 cases = 0, with_parts = 0, streams = 0, tasks = 0, launches = 0, pauses = 0, broadcasts = 0;
     double seconds = 0;
 
     void add(const soak::case_record& r)
@@ -56,6 +56,7 @@ struct total {
         tasks += r.tasks;
         launches += r.launches;
         pauses += r.pauses;
+        broadcasts += r.broadcasts;
         seconds += r.seconds;
     }
 };
@@ -79,6 +80,7 @@ void write_totals(json_writer& w, const total& t)
     field(w, "tasks", t.tasks);
     field(w, "launches", t.launches);
     field(w, "pauses", t.pauses);
+    field(w, "broadcasts", t.broadcasts);
     field(w, "seconds", t.seconds);
     w.EndObject();
 }
@@ -109,6 +111,7 @@ void write(json_writer& w, const options& o, const environment& e, const soak::s
         field(w, "tasks", r.tasks);
         field(w, "launches", r.launches);
         field(w, "pauses", r.pauses);
+        field(w, "broadcasts", r.broadcasts);
         field(w, "seconds", r.seconds);
         w.EndObject();
     }
@@ -187,11 +190,13 @@ int run_soak(const options& o)
             std::fflush(to);
         });
     }();
-    text_table table({"style", "cases", "with parts", "streams", "tasks", "M tasks/s", "launches", "pauses", "mismatches"});
+    text_table table({"style", "cases", "with parts", "streams", "tasks", "M tasks/s", "launches", "pauses", "broadcasts",
+                      "mismatches"});
     for (const auto& [style, t] : totals_of(result)) {
         const bool mine = result.failure && (style == "all" || style == soak::style_of(result.failure->drawn.style).name);
         table.add({style, std::to_string(t.cases), std::to_string(t.with_parts), std::to_string(t.streams), std::to_string(t.tasks),
-                   rate(t.tasks, t.seconds), std::to_string(t.launches), std::to_string(t.pauses), mine ? "1" : "0"});
+                   rate(t.tasks, t.seconds), std::to_string(t.launches), std::to_string(t.pauses), std::to_string(t.broadcasts),
+                   mine ? "1" : "0"});
     }
     std::fprintf(to, "\n");
     table.print(to);

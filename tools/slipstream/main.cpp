@@ -114,7 +114,7 @@ void add_soak_flags(CLI::App& app, options& o)
     app.add_option("--stream-tasks", o.stream_tasks,
                    "tasks of a stream, after each of which memory is compared (default: what suits the device)");
     app.add_option("--style", o.style,
-                   "what streams are made of: light, dense, tiles, handles, wide, failing or mixed (default: each in turn)");
+                   "what streams are made of: light, dense, tiles, handles, wide, rows, failing or mixed (default: each in turn)");
     app.add_option("--start-position", o.start_position,
                    "positions and counters of every case begin here, and none has several parts (default: drawn, often "
                    "just below where they wrap)");

@@ -28,13 +28,12 @@ public:
     {
         if (r_.only) return {static_cast<u32>(i / runs_of_one), static_cast<u32>(i % runs_of_one)};
         if (!r_.style.empty()) return {static_cast<u32>(i / streams_of(style_)), static_cast<u32>(i % streams_of(style_))};
-        // The first style of a round is the bulk.
-        const u64 round = streams_of(0) + (styles - 1) * streams_of(1);
-        const u64 rest = i % round;
-        const u32 first = static_cast<u32>(i / round) * styles;
-        if (rest < streams_of(0)) return {first, static_cast<u32>(rest)};
-        return {first + 1 + static_cast<u32>((rest - streams_of(0)) / streams_of(1)),
-                static_cast<u32>((rest - streams_of(0)) % streams_of(1))};
+        u64 round = 0;
+        for (u32 style = 0; style < styles; ++style) round += streams_of(style);
+        u32 style = 0;
+        u64 rest = i % round;
+        for (; rest >= streams_of(style); ++style) rest -= streams_of(style);
+        return {static_cast<u32>(i / round) * styles + style, static_cast<u32>(rest)};
     }
     soak_case case_of(u32 number) const
     {
@@ -63,7 +62,8 @@ public:
 
 private:
     static constexpr u32 runs_of_one = 8; ///< on one engine
-    u32 streams_of(u32 style) const { return style == 0 ? (r_.cuda ? 200 : 4) : 2; }
+    /// The first style is the bulk. An engine is of use for one stream of failures: for the next it has seen some.
+    u32 streams_of(u32 style) const { return style == 0 ? (r_.cuda ? 200 : 4) : style_of(style).fail != 0 ? 1 : 2; }
 
     u32 tasks_of(u32 style) const { return r_.stream_tasks ? r_.stream_tasks : !r_.cuda ? 1500 : style == 0 ? 100'000 : 20'000; }
 
@@ -157,7 +157,16 @@ soak_result run_soak(const soak_request& request, const std::function<void(const
                                 || (request.seconds > 0 && seconds_since(begin) >= request.seconds);
             const plan::place at = streams.at(i);
             const bool fresh = at.stream == 0 || result.cases.empty();
-            if (!result.cases.empty() && (fresh || enough)) told(result.cases.back(), true);
+            if (!result.cases.empty() && (fresh || enough)) {
+                try {
+                    result.cases.back().broadcasts = engine->end_and_count_broadcasts();
+                } catch (const device_error& e) {
+                    verdict = e.what();
+                    lost = true;
+                    break;
+                }
+                told(result.cases.back(), true);
+            }
             if (enough) break;
             const std::unique_ptr<soak_stream> stream = supply.next();
             failing = stream->origin();

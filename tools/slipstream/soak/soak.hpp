@@ -31,6 +31,7 @@ struct case_record {
     u64 tasks = 0, streams = 0;
     double seconds = 0;
     u64 launches = 0, pauses = 0;
+    u64 broadcasts = 0; ///< tasks that were mailed to all workers at once; known when the case is over
 };
 
 struct soak_failure {

@@ -17,11 +17,12 @@ struct stream_style {
     u32 many;                       ///< likewise: up to 1024 accesses, or as many `after`
     u32 whole;                      ///< likewise: whole memory
     u32 blocks;                     ///< likewise: several blocks
+    u32 rows;                       ///< likewise: begin a row of brief tasks of several blocks
     u32 spin;                       ///< likewise: slow ones, a few of them very
     u32 fail;                       ///< likewise
 };
-/// light, dense, tiles, handles, wide, failing, mixed.
-inline constexpr u32 styles = 7;
+/// light, dense, tiles, handles, wide, rows, failing, mixed.
+inline constexpr u32 styles = 8;
 const stream_style& style_of(u32 index);
 
 struct soak_case {

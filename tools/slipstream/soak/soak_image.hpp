@@ -12,6 +12,7 @@ enum soak_type : u32 {
     type_join,
     type_add,
     type_listed,
+    type_row,
     type_reset,
     type_copy,
     type_fill,

@@ -18,7 +18,7 @@ constexpr u32 late_steps_host = 16'000'000, late_steps_gpu = 4'000'000;
 /// task, which fails for more.
 constexpr u32 pieces_of_a_task_max = 4096;
 
-u32 results_max_of(u32 tasks) { return 4 * tasks + 4096; }
+u32 results_max_of(u32 tasks) { return 16 * tasks + 8192; } ///< a row's tasks have 8 blocks each, or up to 200 for a while
 u32 op_words_max_of(u32 tasks) { return 24 * tasks + 65536; } ///< 12 bytes an operation, in words of 8
 
 config configuration_of(const soak_case& c, const std::string& device, std::chrono::seconds stall_limit, u32 tasks_max)
@@ -92,10 +92,20 @@ soak_engine::soak_engine(const soak_case& c, const std::string& device, std::chr
         });
 }
 
-soak_engine::~soak_engine()
+soak_engine::~soak_engine() { end_parks(); }
+
+void soak_engine::end_parks()
 {
     over_ = true;
     if (parker_.joinable()) parker_.join();
+}
+
+u64 soak_engine::end_and_count_broadcasts()
+{
+    end_parks();
+    if (parts_) return 0;
+    core_->pause();
+    return core_->broadcasts();
 }
 
 u64* soak_engine::take(u64 words)
@@ -195,6 +205,7 @@ void soak_engine::submit_share(const soak_stream& stream, u32 thread)
         case task_kind::clear:
             note(on_engine([](auto& e) { return e.clear_failure(); }));
             break;
+        case task_kind::row:
         case task_kind::listed: {
             accesses.clear();
             for (u32 k = 0; k < p.declared; ++k) {
@@ -205,8 +216,11 @@ void soak_engine::submit_share(const soak_stream& stream, u32 thread)
                                                         8ull * ops[k].pitch));
             }
             o.accesses = accesses;
-            const listed_task task{key, p.first_op, p.ops, p.fails ? t + 1 : 0, p.late ? late_steps : 0};
-            give(type_listed, task);
+            const u32 code = p.fails ? t + 1 : 0, wait = p.late ? late_steps : 0;
+            if (p.kind == task_kind::row)
+                give(type_row, row_task{key, p.first_op, p.ops, code, wait});
+            else
+                give(type_listed, listed_task{key, p.first_op, p.ops, code, wait});
             break;
         }
         }

@@ -22,6 +22,8 @@ public:
 
     u64 launches() const { return parts_ ? parts_->launches() : core_->launches(); }
     u64 pauses() const { return pauses_.load(std::memory_order_relaxed); }
+    /// How many tasks were mailed to all workers at once: none where there are several parts. The last call: pauses for good.
+    u64 end_and_count_broadcasts();
     std::string device_name() { return device().name(); }
 
 private:
@@ -32,6 +34,7 @@ private:
     /// call(engine): the same calls, whether it has parts or none.
     template <class Call> decltype(auto) on_engine(const Call& call) const { return parts_ ? call(*parts_) : call(*core_); }
     host::backend& device() const { return (parts_ ? parts_->core(0) : *core_).device(); }
+    void end_parks();
     void submit_share(const soak_stream& stream, u32 thread);
     task_handle handle_of(const soak_stream& stream, u32 task) const;
     std::string judge_statuses(const soak_stream& stream);

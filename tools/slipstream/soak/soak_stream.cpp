@@ -10,6 +10,8 @@ constexpr u32 reads = 1, writes = 2, reads_and_writes = 3;
 constexpr u32 accesses_most = 900;   ///< of a task; what names other threads' tasks comes on top
 constexpr u32 shared_readers_max = 40;
 constexpr u32 blocks_most = 400;     ///< more than there are workers
+constexpr u32 row_blocks_most = 200; ///< likewise
+constexpr u32 row_most = 32;         ///< tasks of a row
 constexpr u32 poison_cells_max = device::poison_entries_max - 40; ///< a cell each at worst
 constexpr u32 failed_tasks_max = device::failed_runs_max - 40;
 
@@ -199,6 +201,12 @@ void soak_stream::draw(u32 t)
     const u32 thread = case_.threads == 1 ? 0 : random_.below(case_.threads);
     p.thread = static_cast<u8>(thread);
     p.first_op = static_cast<u32>(ops_.size());
+    if (row_.left == 0 && random_.share(style_.rows)) {
+        // Wide ones as long as they do not make the bulk of all blocks.
+        const bool wide = random_.below(8) == 0 && results_next_ < 8 * t;
+        row_ = {2 + random_.below(row_most - 1), 2 + random_.below(wide ? row_blocks_most - 1 : 7), thread, false, {}};
+    }
+    if (row_.left != 0 && random_.below(12) != 0) return draw_row(t);
     if (random_.share(style_.spin)) p.spin = static_cast<u8>(random_.below(16) ? 1 : random_.below(8) ? 2 : 3);
     u32 kind = random_.below(65536);
     const auto is = [&](u32 share) {
@@ -246,7 +254,7 @@ void soak_stream::draw(u32 t)
                    : fails() || random_.below(3)         ? draw_range(thread, mode)
                                                          : draw_tile(thread, mode));
         }
-        p.fails = random_.share(style_.fail * 2);
+        p.fails = row_failed_ && random_.share(style_.fail * 2);
     } else if (is(style_.tile)) {
         p.kind = task_kind::tile;
         put(p, draw_tile(thread, reads));
@@ -265,6 +273,33 @@ void soak_stream::draw(u32 t)
         p.blocks = 2 + random_.below(random_.below(64) ? 7 : blocks_most);
         if (p.blocks > 8) p.spin = static_cast<u8>(std::min<u32>(p.spin, 1));
     }
+}
+
+/// The next task of the row in hand: brief, of several blocks, mostly behind the one before.
+void soak_stream::draw_row(u32 t)
+{
+    planned_task& p = tasks_[t];
+    p.kind = task_kind::row;
+    p.thread = static_cast<u8>(row_.thread);
+    p.spin = random_.share(style_.spin) ? 1 : 0;
+    --row_.left;
+    const auto draw_one = [&](u32 mode) {
+        return fails() || random_.below(4) != 0 ? draw_range(row_.thread, mode) : draw_tile(row_.thread, mode);
+    };
+    if (row_.wrote && random_.below(8) != 0) {
+        access before = row_.last;
+        before.op.mode = reads;
+        put(p, before);
+    }
+    for (u32 k = random_.below(3); k > 0; --k) put(p, draw_one(reads));
+    put(p, row_.last = draw_one(writes));
+    row_.wrote = true;
+    if (t > 0 && random_.below(8) == 0) choose_after(p, t, 1); // what it does without declaring it comes last
+    // The first failure is one of a row: nothing is mailed to all workers any more, once a body of the engine has failed.
+    p.fails = random_.share(row_failed_ ? style_.fail * 2 : style_.fail * 8);
+    row_failed_ |= p.fails;
+    if (p.fails) row_.left = std::min(row_.left, 3u); // the rest would but be cancelled
+    p.blocks = may_split(p) ? row_.blocks : 1;
 }
 
 void soak_stream::begin_run()
@@ -404,7 +439,7 @@ void soak_stream::execute(const planned_task& p)
 
 std::string soak_stream::describe(u32 task) const
 {
-    static const char* const kinds[] = {"move", "update", "tile", "join", "add", "listed", "clear"};
+    static const char* const kinds[] = {"move", "update", "tile", "join", "add", "listed", "row", "clear"};
     const planned_task& p = tasks_[task];
     std::string out = "task ";
     out += std::to_string(task) + " (" + kinds[static_cast<u32>(p.kind)] + (p.whole ? ", whole memory" : "")

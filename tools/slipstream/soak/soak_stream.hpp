@@ -30,7 +30,7 @@ inline constexpr u32 raw_first = trap_first + trap_cells;
 
 soak_op op_of_handle(u32 handle, u32 mode);
 
-enum class task_kind : u8 { move, update, tile, join, add, listed, clear };
+enum class task_kind : u8 { move, update, tile, join, add, listed, row, clear };
 
 struct planned_task {
     task_kind kind = task_kind::listed;
@@ -89,6 +89,7 @@ private:
     static constexpr u32 none = ~0u;
 
     void draw(u32 t);
+    void draw_row(u32 t);
     void plant(u32 t);
     access draw_range(u32 thread, u32 mode);
     access draw_shared(u32 mode);
@@ -110,6 +111,14 @@ private:
     stream_style style_;
     soak_random random_;
     u64 salt_;
+    struct row_in_hand {
+        u32 left = 0;   ///< tasks to come
+        u32 blocks = 0; ///< of each
+        u32 thread = 0;
+        bool wrote = false;
+        access last{};  ///< what its last task wrote, if it did
+    } row_;
+    bool row_failed_ = false;
     u32 raw_, shared_, own_; ///< cells of the raw area: all, shared by the threads, of each thread
     std::vector<planned_task> tasks_;
     std::vector<soak_op> ops_;

@@ -172,9 +172,10 @@ struct add_task {
     }
 };
 
-/// Does what its list says; its accesses are declared beside the task.
-struct listed_task {
-    static constexpr const char* name = "soak: listed";
+/// Does what its list says; its accesses are declared beside the task. Brief: what rows are made of.
+template <bool Brief> struct listing_task {
+    static constexpr const char* name = Brief ? "soak: row" : "soak: listed";
+    static constexpr bool brief = Brief;
     soak_key key;
     u32 first_op;
     u32 count;     ///< of operations
@@ -192,6 +193,8 @@ struct listed_task {
         });
     }
 };
+using listed_task = listing_task<false>;
+using row_task = listing_task<true>;
 
 /// Memory as a stream finds it.
 struct reset_task {
