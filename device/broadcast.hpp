@@ -12,10 +12,14 @@
 // BOOKS     while nothing but broadcasts is out, `sent` and `seen` stand still. Before a mail to a single worker, a park, or
 //           where a block has failed, the broadcasts are booked (book): those that are out become mails like others, whose answers
 //           are taken one by one. Not before all workers have gone by those that are complete, or their words would seem to be
-//           ahead.
+//           ahead. Likewise before ingest's mails to worker 0 are adopted (bypass.hpp), and before completion words could not tell
+//           any more how far behind a worker is.
+// TAGS      a worker's own places keep what was mailed there last, while its numbers go on: before one of 31 bits comes again,
+//           all places are emptied (renew_at).
 // WHEN      all blocks fit on the workers, the type promises to be brief, no body has ever failed, the engine has one part; and
 //           nothing but broadcasts is out. In a row of such tasks whose first ones came beside others the fourth waits until that
-//           is so: once, where each of a few that come singly would have to.
+//           is so: once, where each of a few that come singly would have to. Not where anything that may last is out: it would hold
+//           up all behind.
 // COST      a store of each copy, and of each copy of what it waits for: a lane each; a load a task that is out, all together.
 // OWNERS    the scheduler alone, all of it but mailbox::heard (the worker).
 // EDGES     R4A5_step_fence -> R4_mail · A4_mail, A4_mail_fence: as any mail
@@ -88,6 +92,10 @@ class broadcasts {
 public:
     using team_type = typename P::team;
 
+    /// In broadcasts. A worker's number comes to look like an old one 2^31 numbers later, if all that had its place in between were
+    /// broadcasts. Twice as often.
+    static constexpr u32 renew_at = (1u << 31) / P::mailbox_depth / 2;
+
     SLIPSTREAM_BOTH broadcasts(const engine_memory<P>& memory, const control_state<P>& state) : m_(memory), s_(state) {}
 
     /// How many are out, none of them booked.
@@ -123,6 +131,13 @@ public:
         want_booked();
         return false;
     }
+    /// Answers of workers without a block may be due, of tasks that are complete: it is not known that there are none.
+    SLIPSTREAM_BOTH bool owed() const { return Enabled && (state_ & owed_bit) != 0; }
+    /// After a launch all are booked. `mails`: how many answers are due.
+    SLIPSTREAM_BOTH void begin(u32 mails)
+    {
+        if (Enabled && mails != 0) state_ |= owed_bit;
+    }
     /// One was mailed in the other way, or a task that never is.
     SLIPSTREAM_BOTH void note(bool fit)
     {
@@ -138,6 +153,7 @@ public:
     {
         const broadcast_book now = *s_.broadcast;
         const u32 number = now.number + 1;
+        if (number % renew_at == 0) empty_places(m_.mailboxes, m_.n.workers, team);
         const mail letter{head.slot_and_type, broadcast_mail{now.first, head.blocks}.encode() | mail::brief_bit | waits << 28,
                           head.identity, tag_of(number)};
         team.each32([&](u32 k) { if (k < m_.n.broadcast_copies) put(m_.n.workers + k, letter); });
@@ -205,6 +221,14 @@ private:
         team.each32([&](u32 k) { if (k < taken) a.batch[k] = slots.at(0, k); });
         team.sync();
         return taken | static_cast<u32>(failed) << 31;
+    }
+    /// The workers' own places: they hold nothing that is not answered, and nobody else mails while the task in hand is in flight.
+    SLIPSTREAM_BOTH_RARE static void empty_places(mailbox<P>* mailboxes, u32 workers, team_type team)
+    {
+        SLIPSTREAM_ONE_COPY
+        for (u32 i = team.rank(); i < workers * P::mailbox_depth; i += team.size())
+            P::store(edge::R4_mail, mailboxes[i / P::mailbox_depth].mail[i % P::mailbox_depth], abi::chunk{}, order::relaxed,
+                     scope::device);
     }
     SLIPSTREAM_BOTH_RARE static bool enter_out(const broadcast_books<P> books, team_type team, u32 out)
     {

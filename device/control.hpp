@@ -174,8 +174,8 @@ public:
         bool parking = false;
         if (request == command::park) {
             scheduler_.stop_dispatch();
-            parking = read_phase<P>(*s_.ingest_phase, team) != feed_phase::running; // else ingest may still mail a task
-            if (parking) scheduler_.adopt(team);
+            // Ingest may still mail a task, or what it has mailed is not adopted: its number would be given again.
+            parking = read_phase<P>(*s_.ingest_phase, team) != feed_phase::running && scheduler_.adopt(team);
         }
         const bool busy = scheduler_.step(team);
         const bool parked = parking && scheduler_.workers_idle(team);

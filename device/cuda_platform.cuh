@@ -107,12 +107,10 @@ struct cuda_platform {
         asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;" ::"l"(&w.raw), "l"(value) : "memory");
     }
 
-    // sm_90 has the 16-byte access as one operation. Below (compute_80 PTX) a 16-byte vector access is what the hardware
-    // does in one transaction; the tag in the last word guards it, as on the host.
+    // One access of 16 bytes, by the memory model, from sm_70 on.
     __device__ static __forceinline__ abi::chunk load(edge, const chunk_word& c, order o, scope s)
     {
         abi::chunk out;
-#if __CUDA_ARCH__ >= 900
 #define SLIPSTREAM_LOAD128(instruction)                                                                                \
     asm volatile("{\n\t.reg .b128 v;\n\t.reg .b64 lo, hi;\n\t" instruction " v, [%4];\n\tmov.b128 {lo, hi}, v;\n\t"    \
                  "mov.b64 {%0, %1}, lo;\n\tmov.b64 {%2, %3}, hi;\n\t}"                                                 \
@@ -127,23 +125,12 @@ struct cuda_platform {
             else SLIPSTREAM_LOAD128("ld.acquire.gpu.global.b128");
         }
 #undef SLIPSTREAM_LOAD128
-#else
-        asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(out.w[0]), "=r"(out.w[1]), "=r"(out.w[2]), "=r"(out.w[3])
-                     : "l"(&c.raw)
-                     : "memory");
-        if (o != order::relaxed) {
-            if (s == scope::system) asm volatile("fence.acq_rel.sys;" ::: "memory");
-            else asm volatile("fence.acq_rel.gpu;" ::: "memory");
-        }
-#endif
         return out;
     }
 
     __device__ static __forceinline__ void store(edge, chunk_word& c, const abi::chunk& v, order, scope s)
     {
         // Only relaxed chunk stores are used on the device: a fence stands before them.
-#if __CUDA_ARCH__ >= 900
 #define SLIPSTREAM_STORE128(instruction)                                                                               \
     asm volatile("{\n\t.reg .b128 v;\n\t.reg .b64 lo, hi;\n\tmov.b64 lo, {%1, %2};\n\tmov.b64 hi, {%3, %4};\n\t"       \
                  "mov.b128 v, {lo, hi};\n\t" instruction " [%0], v;\n\t}" ::"l"(&c.raw),                               \
@@ -152,12 +139,6 @@ struct cuda_platform {
         if (s == scope::system) SLIPSTREAM_STORE128("st.relaxed.sys.global.b128");
         else SLIPSTREAM_STORE128("st.relaxed.gpu.global.b128");
 #undef SLIPSTREAM_STORE128
-#else
-        (void)s;
-        asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(&c.raw), "r"(v.w[0]), "r"(v.w[1]), "r"(v.w[2]),
-                     "r"(v.w[3])
-                     : "memory");
-#endif
     }
 
     __device__ static __forceinline__ void fence(edge, order o, scope s)

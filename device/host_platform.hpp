@@ -85,8 +85,8 @@ struct host_platform {
     }
 
     // 16 bytes: an aligned vector move is one access on every x86-64 with AVX (and crosses PCIe as one). Elsewhere, and
-    // under TSan, two words in an order that the tag in the last word makes safe: the slot is not written again before it
-    // was acknowledged, so a reader that sees the new tag sees the new rest.
+    // under TSan, two words, the tag in the last of them. A reader may be late (broadcast.hpp) and look while the place is written
+    // again: the tag becomes one that nobody expects first, and the reader looks at it twice (a seqlock; Boehm, 2012).
     static abi::chunk load(edge e, const chunk_word& c, order o, scope)
     {
         hook(e);
@@ -100,8 +100,12 @@ struct host_platform {
         (void)o;
         auto* halves = const_cast<u64*>(reinterpret_cast<const u64*>(&c.raw));
         u64 value[2];
-        value[1] = std::atomic_ref<u64>(halves[1]).load(std::memory_order_acquire);
-        value[0] = std::atomic_ref<u64>(halves[0]).load(std::memory_order_relaxed);
+        u64 again = std::atomic_ref<u64>(halves[1]).load(std::memory_order_acquire);
+        do {
+            value[1] = again;
+            value[0] = std::atomic_ref<u64>(halves[0]).load(std::memory_order_acquire);
+            again = std::atomic_ref<u64>(halves[1]).load(std::memory_order_acquire);
+        } while (again != value[1]);
         __builtin_memcpy(&out, value, sizeof out);
 #endif
         return out;
@@ -122,7 +126,10 @@ struct host_platform {
             u64 halves_in[2];
             __builtin_memcpy(halves_in, &value, sizeof value);
             auto* halves = reinterpret_cast<u64*>(&c.raw);
-            std::atomic_ref<u64>(halves[0]).store(halves_in[0], std::memory_order_relaxed);
+            // One writer at a time. Tags of mails have the highest bit set; no tag at all stays none.
+            const u64 before = std::atomic_ref<u64>(halves[1]).load(std::memory_order_relaxed);
+            std::atomic_ref<u64>(halves[1]).store(before == 0 ? 0 : before ^ u64{1} << 63, std::memory_order_relaxed);
+            std::atomic_ref<u64>(halves[0]).store(halves_in[0], std::memory_order_release);
             std::atomic_ref<u64>(halves[1]).store(halves_in[1], std::memory_order_release);
 #endif
         }

@@ -84,6 +84,7 @@ public:
     {
         if (fresh_) {
             mails_ = mails_due(team);
+            broadcasts_.begin(mails_);
             fence(team); // from here on covered_ is of this launch
         }
         if (broadcasts_.wanted_booked()) book_broadcasts(team);
@@ -169,7 +170,8 @@ public:
         const u32 last =
             team.broadcast(team.leader() ? P::load(edge::A23_bypassed, *s_.bypass_number, order::acquire, scope::block) : 0u);
         if (last == *s_.bypass_adopted) return true;
-        if (!booked()) return false;
+        // Not while worker 0 owes answers of broadcasts whose places in `mailed` they would take.
+        if (!booked() || last - s_.seen[0] > P::mailbox_depth) return false;
         mails_ += adopt_out(last, team, s_.bypass_slots, s_.bypass_adopted, s_.sent, s_.mailed);
         return true;
     }
@@ -402,8 +404,8 @@ private:
         const bool crossings = several() && crossing_.some(team);
         bool new_places = crossings; // the first 32 are others than those that were looked at
         bool by_itself = false;
-        // While more are out, not all that is in flight was bypassed.
-        bool may_mail = mails_ >= P::mailbox_depth || adopt(team);
+        // While more are out, not all that is in flight was bypassed: unless they are of broadcasts, which may be complete.
+        bool may_mail = (mails_ >= P::mailbox_depth && !broadcasts_.owed()) || adopt(team);
         SLIPSTREAM_ONE_COPY
         while (may_mail && !parking_ && ready_.known() != 0) {
             if (new_places) {
@@ -462,7 +464,8 @@ private:
                 continue;
             }
             const bool brief_blocks = Broadcasts && p.head.blocks <= m_.n.workers && !several() && is_brief(slot);
-            const bool to_all = brief_blocks && !poisoned_ && broadcasts_.takes(slot, mails_);
+            const bool to_all =
+                brief_blocks && !poisoned_ && broadcasts_.takes(slot, mails_) && (mails_ == 0 || only_brief_out(team));
             if (to_all && (mails_ != 0 || broadcasts_.out() == broadcasts_max)) break;
             if (!(may_mail = to_all ? broadcasts_.in_step() : booked())) break;
             const bool late = is_late(0, entry);
@@ -519,6 +522,33 @@ private:
     SLIPSTREAM_BOTH bool is_answered(u32 slot) const
     {
         return P::get(s_.heads[slot]).bypassed() && P::get(s_.outstanding[slot]) == 1;
+    }
+    /// Is all that is out of brief tasks? Then it is answered soon.
+    SLIPSTREAM_BOTH bool only_brief_out(team_type& team) const
+    {
+        return only_brief_of({s_.sent, s_.seen, s_.mailed, s_.brief, m_.n.workers, m_.n.window}, team);
+    }
+    struct mails_out {
+        const u32 *sent, *seen;
+        const u16* mailed;
+        const u32* brief;
+        u32 workers, window;
+    };
+    SLIPSTREAM_BOTH_RARE static bool only_brief_of(const mails_out out, team_type team)
+    {
+        bool lasting = false; // on some worker of this lane's
+        SLIPSTREAM_ONE_COPY
+        for (u32 g = 0; 32 * g < out.workers; ++g)
+            team.each32([&](u32 k) {
+                const u32 w = 32 * g + k;
+                if (w >= out.workers) return;
+                SLIPSTREAM_ONE_COPY
+                for (u32 number = out.sent[w]; number != out.seen[w]; --number) {
+                    const u32 slot = out.mailed[w * P::mailbox_depth + number % P::mailbox_depth];
+                    if (slot < out.window) lasting |= (out.brief[slot / 32] >> slot % 32 & 1) == 0; // else a broadcast without a block
+                }
+            });
+        return !team.any(lasting);
     }
     /// Notes the slots of ingest's mails up to number `last`, and returns how many they are. Not in line: rare, and with registers
     /// of its own.

@@ -806,3 +806,25 @@ TEST_CASE("a ring that is read ahead leaves the others their turn", "[device][ri
     CHECK(seen);
     CHECK(steps <= 2 * P::look_at_rings + 2);
 }
+
+TEST_CASE("a chunk is seen whole, also by who looks while its place is written again", "[device]")
+{
+    P::chunk_word place{};
+    constexpr u32 last = 200000;
+    std::thread writer([&] {
+        for (u32 n = 1; n <= last; ++n)
+            P::store(device::edge::R4_mail, place, {{n, n, n, device::tag_of(n)}}, device::order::relaxed, device::scope::device);
+    });
+    u32 torn = 0, seen = 0;
+    for (u32 newest = 0; newest != last;) {
+        const abi::chunk c = P::load(device::edge::A4_mail, place, device::order::acquire, device::scope::device);
+        if (c.w[3] >> 31 == 0) continue; // nothing yet, or not now
+        const u32 n = c.w[3] & 0x7fffffff;
+        torn += c.w[0] != n || c.w[1] != n || c.w[2] != n || n < newest;
+        ++seen;
+        newest = n;
+    }
+    writer.join();
+    CHECK(torn == 0);
+    CHECK(seen > 0);
+}
