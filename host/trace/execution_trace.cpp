@@ -5,9 +5,9 @@
 #include <map>
 #include <string_view>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
+#include "id_map.hpp"
 #include "import_error.hpp"
 #include "json_elements.hpp"
 
@@ -326,7 +326,7 @@ private:
     }
 
     void link_parents() {
-        std::unordered_map<std::uint64_t, std::uint32_t> index_of;
+        id_map<std::uint32_t> index_of;
         index_of.reserve(trace_.nodes.size());
         for (std::uint32_t i = 0; i < trace_.nodes.size(); ++i)
             if (!index_of.emplace(trace_.nodes[i].id, i).second)

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
+
+#include "id_map.hpp"
 
 namespace slipstream::trace {
 
@@ -21,7 +22,7 @@ operator_join join_by_record_function(const kineto_log& log, const execution_tra
     operator_join join;
     join.by_record_function = true;
     join.node_of_op.assign(log.cpu_ops.size(), no_node);
-    std::unordered_map<std::uint64_t, std::uint32_t> node_of_rf;
+    id_map<std::uint32_t> node_of_rf;
     for (std::uint32_t n = 0; n < et.nodes.size(); ++n)
         if (et.nodes[n].record_function != 0) node_of_rf.emplace(et.nodes[n].record_function, n);
     join.nodes = node_of_rf.size();

@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <string_view>
 #include <tuple>
-#include <unordered_map>
 
 #include "execution_trace.hpp"
+#include "id_map.hpp"
 #include "kineto_log.hpp"
 #include "operator_join.hpp"
 #include "stream_order.hpp"
@@ -28,8 +28,8 @@ void drop(recorded_trace& trace, const char* reason, std::uint64_t count) {
 }
 
 // The launch call of each correlation id. Several calls may share one (runtime over driver): the outer starts first.
-std::unordered_map<std::uint64_t, std::uint32_t> launch_calls(const kineto_log& log) {
-    std::unordered_map<std::uint64_t, std::uint32_t> call_of;
+id_map<std::uint32_t> launch_calls(const kineto_log& log) {
+    id_map<std::uint32_t> call_of;
     call_of.reserve(log.runtime_calls.size());
     for (std::uint32_t c = 0; c < log.runtime_calls.size(); ++c) {
         const auto [it, fresh] = call_of.emplace(log.runtime_calls[c].correlation, c);
@@ -275,7 +275,7 @@ recorded_trace import_kineto_with_et(const std::string& kineto_path, const std::
     const submitted_events events = make_tasks(log, trace);
     const call_sites sites = find_call_sites(log);
 
-    std::unordered_map<std::uint64_t, std::uint32_t> op_of_external;
+    id_map<std::uint32_t> op_of_external;
     bool externals_are_correlations = true;  // 2023 and older
     for (const std::uint32_t g : events.order)
         externals_are_correlations &= log.gpu_events[g].external == no_id ||

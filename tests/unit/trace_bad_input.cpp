@@ -1,7 +1,12 @@
 // Import of broken input: one line that names file, place and remedy; no crash, no hang, no half-read trace.
 #include "trace_catch.hpp"
 
+#include <algorithm>
+#include <unordered_map>
+
+#include "host/trace/id_map.hpp"
 #include "host/trace/trace_import.hpp"
+#include "tests/stress/in_time.hpp"
 #include "trace_files.hpp"
 
 using namespace slipstream::trace;
@@ -27,7 +32,76 @@ void et_fails(const std::string& file, const std::string& part) {
     check_message(error_of([&] { import_execution_trace(file); }), file, part);
 }
 
+constexpr std::uint32_t hostile_ids = 150'000;
+
+// What all ids of a hostile file are multiples of: the number of buckets that a table of so many has.
+std::uint64_t buckets_of(std::uint32_t count, bool reserved) {
+    std::unordered_map<std::uint64_t, std::uint32_t> table;
+    if (reserved) table.reserve(count);
+    else
+        for (std::uint32_t i = 0; i < count; ++i) table.emplace(i, i);
+    return table.bucket_count();
+}
+
+// `count` elements of a JSON array, each of them `before`, a multiple of `step` and `behind`.
+std::string elements(std::uint32_t count, std::uint64_t step, const std::string& before, const std::string& behind) {
+    std::string text;
+    for (std::uint32_t i = 1; i <= count; ++i) text += (i == 1 ? "" : ",\n") + before + std::to_string(i * step) + behind;
+    return text;
+}
+
 }  // namespace
+
+TEST_CASE("ids that are multiples of the number of buckets do not fall into one bucket", "[trace]") {
+    id_map<std::uint32_t> map;
+    map.reserve(hostile_ids);
+    const std::size_t buckets = map.bucket_count();
+    for (std::uint32_t i = 0; i < hostile_ids; ++i) map.emplace(std::uint64_t{i} * buckets, i);
+    REQUIRE(map.bucket_count() == buckets);
+    std::size_t longest = 0;
+    for (std::size_t b = 0; b < buckets; ++b) longest = std::max(longest, map.bucket_size(b));
+    CHECK(longest < 32);
+}
+
+TEST_CASE("ids that are multiples of a table's number of buckets do not take the import quadratic time", "[trace]") {
+    const std::uint64_t reserved = buckets_of(hostile_ids, true), grown = buckets_of(hostile_ids, false);
+    SECTION("of nodes") {
+        slipstream::tests::in_time(5, [=] {
+            const temp_dir dir;
+            const std::string nodes = elements(hostile_ids, reserved, R"({"name":"x","id":)", "}");
+            et_fails(dir.write("e.json", "{\"nodes\":[" + nodes + "]}"), "no operator touches device memory");
+        });
+    }
+    SECTION("of launch calls") {
+        slipstream::tests::in_time(5, [=] {
+            const temp_dir dir;
+            const std::string calls = elements(
+                hostile_ids, reserved,
+                R"({"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","tid":7,"ts":1,"dur":1,"args":{"correlation":)", "}}");
+            const std::string text = replaced(kineto_text, "\"traceEvents\": [", "\"traceEvents\": [" + calls + ",");
+            CHECK(import_kineto(dir.write("k.json", text)).tasks.size() == 4);
+        });
+    }
+    SECTION("of record functions, and external ones") {
+        slipstream::tests::in_time(5, [=] {
+            const temp_dir dir;
+            std::string ops;
+            for (std::uint32_t i = 1; i <= hostile_ids; ++i) {
+                const std::string id = std::to_string(i * grown);
+                ops += R"({"ph":"X","cat":"cpu_op","name":"a","tid":9,"ts":1,"dur":1,"args":{"External id":)" + id +
+                       R"(,"Record function id":)" + id + "}},\n";
+            }
+            std::string et = et_text, list;
+            for (std::uint32_t i = 1; i <= hostile_ids; ++i)
+                list += R"({"name":"a","id":)" + std::to_string(1000 + i) + R"(,"rf_id":)" + std::to_string(i * grown) + "},\n";
+            const std::size_t at = et.find("\"nodes\":");
+            REQUIRE(at != std::string::npos);
+            et.insert(et.find('[', at) + 1, list);
+            const std::string kineto = replaced(kineto_text, "\"traceEvents\": [", "\"traceEvents\": [" + ops);
+            CHECK(import_kineto_with_et(dir.write("k.json", kineto), dir.write("e.json", et)).tasks.size() == 4);
+        });
+    }
+}
 
 TEST_CASE("a missing file, a directory and an empty file are refused", "[trace]") {
     const temp_dir dir;
