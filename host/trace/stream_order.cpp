@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <list>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -25,17 +26,26 @@ void sort_unique(std::vector<std::uint32_t>& v) {
 struct stream_state {
     std::vector<std::uint32_t> tasks;    // so far, in order
     std::vector<std::uint32_t> pending;  // predecessors that the next task takes
-    std::size_t host_waits_seen = 0;
+    std::uint64_t host_waits_seen = 0;   // number of the last one that a task here has taken
+};
+
+struct host_wait {
+    stream_key stream;  // what was waited for: this stream up to this task
+    std::uint32_t task;
+    std::uint64_t number;  // counted on from 1
 };
 
 }  // namespace
 
 void chain_streams(std::vector<recorded_task>& tasks, const std::vector<sync_point>& syncs, std::uint64_t edges_max) {
     std::map<stream_key, stream_state> streams;
-    // What the host has waited for, oldest first. Every stream takes each entry once, with its next task.
-    std::vector<std::uint32_t> host_waits;
-    std::map<stream_key, std::uint32_t> waited;  // the last of them by stream
-    std::set<stream_key> unwaited;               // streams with tasks since the last wait for their device
+    // What the host has waited for, oldest first: of each stream the last wait alone, which implies those before it. So each
+    // entry that a task looks at is an edge of it (but for one, its own stream's). Every stream takes each once, with its next
+    // task.
+    std::list<host_wait> host_waits;
+    std::map<stream_key, std::list<host_wait>::iterator> waited;
+    std::uint64_t host_waits_count = 0;
+    std::set<stream_key> unwaited;  // streams with tasks since the last wait for their device
     std::size_t next_sync = 0;
     std::uint64_t edges = 0;
 
@@ -50,10 +60,11 @@ void chain_streams(std::vector<recorded_task>& tasks, const std::vector<sync_poi
         return true;
     };
     const auto host_waits_for = [&](std::uint32_t task) {
-        const auto [it, fresh] = waited.emplace(key_of(tasks[task]), task);
-        if (!fresh && it->second >= task) return;  // implied by an earlier wait
-        it->second = task;
-        host_waits.push_back(task);
+        const stream_key key = key_of(tasks[task]);
+        const auto [it, fresh] = waited.try_emplace(key, host_waits.end());
+        if (!fresh && it->second->task >= task) return;  // implied by an earlier wait
+        if (!fresh) host_waits.erase(it->second);
+        it->second = host_waits.insert(host_waits.end(), {key, task, ++host_waits_count});
     };
     const auto apply = [&](const sync_point& s) {
         std::uint32_t task = 0;
@@ -81,15 +92,9 @@ void chain_streams(std::vector<recorded_task>& tasks, const std::vector<sync_poi
         stream_state& own = streams[key_of(tasks[i])];
         std::vector<std::uint32_t> after = std::move(own.pending);
         own.pending.clear();
-        // A later wait on the same stream implies the earlier ones: keep the last per stream.
-        std::map<stream_key, std::uint32_t> newest;
-        for (; own.host_waits_seen < host_waits.size(); ++own.host_waits_seen) {
-            const std::uint32_t t = host_waits[own.host_waits_seen];
-            const auto [it, fresh] = newest.emplace(key_of(tasks[t]), t);
-            if (!fresh) it->second = std::max(it->second, t);
-        }
-        for (const auto& [key, t] : newest)
-            if (key != key_of(tasks[i])) after.push_back(t);
+        for (auto it = host_waits.rbegin(); it != host_waits.rend() && it->number > own.host_waits_seen; ++it)
+            if (it->stream != key_of(tasks[i])) after.push_back(it->task);
+        own.host_waits_seen = host_waits_count;
         if (!own.tasks.empty()) after.push_back(own.tasks.back());
         sort_unique(after);
         edges += after.size();

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "host/trace/id_map.hpp"
+#include "host/trace/stream_order.hpp"
 #include "host/trace/trace_import.hpp"
 #include "tests/stress/in_time.hpp"
 #include "trace_files.hpp"
@@ -101,6 +102,30 @@ TEST_CASE("ids that are multiples of a table's number of buckets do not take the
             CHECK(import_kineto_with_et(dir.write("k.json", kineto), dir.write("e.json", et)).tasks.size() == 4);
         });
     }
+}
+
+TEST_CASE("many waits of the host before many streams do not take quadratic time", "[trace]") {
+    slipstream::tests::in_time(5, [] {
+        constexpr std::uint32_t waits = 100'000;
+        std::vector<recorded_task> tasks;
+        std::vector<sync_point> syncs;
+        for (std::uint32_t i = 0; i < waits; ++i) {
+            const double us = 10.0 * i;
+            tasks.emplace_back().submit_us = us;
+            tasks.back().stream = 0;
+            sync_point s;
+            s.kind = kineto_log::sync_kind::host_waits_stream;
+            s.submit_us = s.recorded_us = us + 1;
+            s.wait_on_stream = 0;
+            syncs.push_back(s);
+            tasks.emplace_back().submit_us = us + 2;
+            tasks.back().stream = i + 1;  // each of them a stream of its own
+        }
+        chain_streams(tasks, syncs, 3 * waits);
+        std::uint32_t other = 0;
+        for (std::uint32_t i = 0; i < waits; ++i) other += tasks[2 * i + 1].after != std::vector{2 * i};
+        CHECK(other == 0);  // each waits for what the host waited for last, and for nothing else
+    });
 }
 
 TEST_CASE("a missing file, a directory and an empty file are refused", "[trace]") {
