@@ -545,7 +545,8 @@ private:
                 SLIPSTREAM_ONE_COPY
                 for (u32 number = out.sent[w]; number != out.seen[w]; --number) {
                     const u32 slot = out.mailed[w * P::mailbox_depth + number % P::mailbox_depth];
-                    if (slot < out.window) lasting |= (out.brief[slot / 32] >> slot % 32 & 1) == 0; // else a broadcast without a block
+                    if (slot >= out.window) continue; // a broadcast without a block
+                    lasting |= (out.brief[slot / 32] >> slot % 32 & 1) == 0;
                 }
             });
         return !team.any(lasting);

@@ -1,5 +1,5 @@
-// Broadcasts on an engine made by hand: blocks round about, books, late workers, parks, failures, numbers that wrap; and beside them
-// what ingest mails to worker 0.
+// Broadcasts on an engine made by hand: blocks round about, books, late workers, parks, failures, numbers that wrap; and beside
+// them what ingest mails to worker 0.
 #include "staging_test.hpp"
 
 using namespace slipstream;
@@ -306,7 +306,8 @@ TEST_CASE("a park leaves broadcasts with their workers, who take them up again",
     }
 }
 
-TEST_CASE("a park waits until what ingest has mailed is adopted, which waits until broadcasts are booked", "[device][broadcast][bypass]")
+TEST_CASE("a park waits until what ingest has mailed is adopted, which waits until broadcasts are booked",
+          "[device][broadcast][bypass]")
 {
     broadcast_test t;
     P::team team;
