@@ -37,6 +37,29 @@ class BadUsage(CliTest):
                 for value in values:
                     self.refused(*command, "--device", "host", flag, value, names=[flag])
 
+    def test_a_number_is_refused_as_it_was_typed_with_its_bounds(self):
+        top = 2 ** 64 - 1
+        for command, flag, value, wanted in (
+                ("run", "--seed", "-1", f"a whole number from 0 to {top}"), ("run", "--seed", "abc", f"a whole number from 0 to {top}"),
+                ("replay", "--seed", top + 1, f"a whole number from 0 to {top}"), ("soak", "--seed", top + 1, f"a whole number from 0 to {top}"),
+                ("soak", "--tasks", "-1", f"a whole number from 0 to {top} (0: as many as time allows)"),
+                ("soak", "--tasks", "9" * 23, f"a whole number from 0 to {top} (0: as many as time allows)"),
+                ("soak", "--start-position", "-1", f"a whole number from 0 to {2 ** 54}"),
+                ("soak", "--seconds", "-1", "a number from 0 to 1000000 (0: as long as the tasks take)"),
+                ("bench", "--tasks", "-1", "a whole number from 0 to 10000000 (0: what --seconds allow)"),
+                ("bench", "--seconds", "0", "a number above 0 and up to 600"), ("bench", "--seconds", "-1", "a number above 0 and up to 600"),
+                ("bench", "--seconds", "nan", "a number above 0 and up to 600"), ("bench", "--buffers", "x", "a whole number from 0 to 10000 (0: one for each step)"),
+                ("compare", "--tasks", "-1", "a whole number from 0 to 10000000 (0: what keeps a point short)"),
+                ("run", "--window", "-1", "a whole number from 16 to 4096"), ("run", "--window", "x", "a whole number from 16 to 4096"),
+                ("run", "--window", "0x20", "a whole number from 16 to 4096"), ("run", "--window", "32 ", "a whole number from 16 to 4096"),
+                ("run", "--ring", 2 ** 32, f"a whole number from 4 to {2 ** 24}"), ("run", "--timeline-entries", "2.5", "a whole number from 64 to 1048576")):
+            self.assertIn(f"{flag} {value}: give {wanted}", self.refused(command, flag, value))
+        self.assertIn("--window '': give", self.refused("run", "--window", ""))
+
+    def test_numbers_are_decimal(self):
+        result, _ = self.json_of("run", "random-dag", "tasks=20", "--device", "host", "--repeat", 1, "--window", "0020", "--seed", 2 ** 64 - 1)
+        self.assertEqual((result["environment"]["window"], result["environment"]["seed"]), (20, 2 ** 64 - 1))
+
     def test_workload_names_and_parameters(self):
         self.refused("run", "no-such-workload", names=["no-such-workload", "random-dag"])
         self.refused("run", "random-dag", "--device", "host", "no_such=1", names=["no_such", "width"])

@@ -1,7 +1,7 @@
 // slipstream: the one command-line tool. Parses, dispatches, and turns every error into one line and an exit code.
 #include "host/trace/import_error.hpp"
 #include "tools/slipstream/commands.hpp"
-#include <CLI/CLI.hpp>
+#include "tools/slipstream/option_values.hpp"
 #include <iostream>
 #include <new>
 #include <slipstream/status.hpp>
@@ -11,6 +11,8 @@
 
 namespace slipstream::cli {
 namespace {
+
+constexpr u64 tasks_max = 10'000'000; // of a measured run
 
 // Errors must stay on one line whatever a file name or an argument contains.
 std::string one_line(std::string text)
@@ -29,19 +31,18 @@ int refuse(const std::string& why, int code = exit_bad_input)
 void add_engine_flags(CLI::App& app, options& o)
 {
     app.add_option("--device", o.device, "auto, cuda, cuda:N or host")->capture_default_str();
-    app.add_option("--window", o.window, "in-flight tasks of the slipstream engine, 16 to 4096")->capture_default_str();
-    app.add_option("--ring", o.ring, "slots of the submission ring, 4 or more")->capture_default_str();
-    app.add_option("--workers-per-sm", o.workers_per_sm, "resident thread blocks on each SM, 1 or 2")->capture_default_str();
-    app.add_option("--parts", o.parts,
-                   "of the slipstream engine, each with a control block, a ring, "
-                   "and its share of the SMs and of the memory, 1 to 8")
-        ->capture_default_str();
+    add_whole(app, "--window", o.window, {16, 4096}, "in-flight tasks of the slipstream engine, 16 to 4096");
+    add_whole(app, "--ring", o.ring, {4, 1u << 24}, "slots of the submission ring, 4 or more");
+    add_whole(app, "--workers-per-sm", o.workers_per_sm, {1, 2}, "resident thread blocks on each SM, 1 or 2");
+    add_whole(app, "--parts", o.parts, {1, 8},
+              "of the slipstream engine, each with a control block, a ring, "
+              "and its share of the SMs and of the memory, 1 to 8");
     app.add_flag("!--no-staging", o.staging,
                  "mail no task before those that it waits for are complete (to measure what that gains)");
     app.add_flag("!--no-chaining", o.chaining, "mail no task behind one that it waits for, to the same worker (likewise)");
     app.add_flag("!--no-bypass", o.bypass, "send a task that comes alone the way of all others (likewise)");
     app.add_flag("!--no-broadcast", o.broadcast, "mail no task of several brief blocks to all workers at once (likewise)");
-    app.add_option("--repeat", o.repeat, "runs of everything measured; engines alternate")->capture_default_str();
+    add_whole(app, "--repeat", o.repeat, {1, 100'000}, "runs of everything measured; engines alternate");
     app.add_option("--json", o.json, "write the result as JSON to FILE; '-': to stdout, tables go to stderr");
 }
 
@@ -51,12 +52,13 @@ void add_bench_flags(CLI::App& app, options& o)
                    "floors, chain, fan, throughput, echo, blocks, window, parts, bus, bodies, large, idle, growth, submit, "
                    "guard, metg or targets");
     add_engine_flags(app, o);
-    app.add_option("--tasks", o.tasks,
-                   "tasks of a run; a slope is taken to a run of twice as many (default: what --seconds allow). metg: of a graph");
-    app.add_option("--seconds", o.seconds, "measuring time of one figure, when --tasks is not given")->capture_default_str();
-    app.add_option("--width", o.width, "fan: readers between producer and joiner")->capture_default_str();
+    add_whole(app, "--tasks", o.tasks, {0, tasks_max, "what --seconds allow"},
+              "tasks of a run; a slope is taken to a run of twice as many (default: what --seconds allow). metg: of a graph");
+    add_number(app, "--seconds", o.seconds, {0, 600, true}, "measuring time of one figure, when --tasks is not given");
+    add_whole(app, "--width", o.width, {1, 256}, "fan: readers between producer and joiner");
     app.add_option("--pattern", o.pattern, "metg: a dependence pattern of Task Bench, or all")->capture_default_str();
-    app.add_option("--buffers", o.buffers, "metg: outputs of a point, used in turn; 0: one for each step")->capture_default_str();
+    add_whole(app, "--buffers", o.buffers, {0, 10'000, "one for each step"},
+              "metg: outputs of a point, used in turn; 0: one for each step");
     app.add_option("--engines,--engine", o.bench_engines,
                    "metg: NAME[,NAME...] or all (default: slipstream,streams,graph-replay,graph-rebuild)");
     app.add_flag("--lose-a-task", o.lose_a_task, "leave out one task of every run (for tests: must not verify)")->group("");
@@ -68,7 +70,7 @@ void add_bench_flags(CLI::App& app, options& o)
 void add_engine_choice(CLI::App& app, options& o)
 {
     app.add_option("--engine", o.engine, "engines to compare: NAME[,NAME...] or all")->capture_default_str();
-    app.add_option("--seed", o.seed, "seed of everything random")->check(CLI::NonNegativeNumber)->capture_default_str();
+    add_whole(app, "--seed", o.seed, {0, ~u64{0}}, "seed of everything random");
 }
 
 void add_common_flags(CLI::App& app, options& o)
@@ -91,7 +93,8 @@ void add_compare_flags(CLI::App& app, options& o)
     add_engine_flags(app, o);
     add_engine_choice(app, o);
     app.add_option("--seeds", o.seeds, "several seeds, S,S,...: workloads are made anew for each; overrides --seed");
-    app.add_option("--tasks", o.tasks, "tasks of each point of a sweep (default: what keeps a point short)");
+    add_whole(app, "--tasks", o.tasks, {0, tasks_max, "what keeps a point short"},
+              "tasks of each point of a sweep (default: what keeps a point short)");
     app.add_option("--plots", o.plots, "draw plots into this folder, beside compare.json (needs Python 3 with matplotlib)");
 }
 
@@ -100,24 +103,25 @@ void add_timeline_flags(CLI::App& app, options& o)
     app.add_option("--timeline", o.timeline,
                    "after the measured runs, record one more of each slipstream engine: a Chrome trace for "
                    "https://ui.perfetto.dev; compressed when FILE ends in .gz");
-    app.add_option("--timeline-entries", o.timeline_entries,
-                   "runs of blocks that the record of each worker has room for, 64 to 1048576")
-        ->capture_default_str();
+    add_whole(app, "--timeline-entries", o.timeline_entries, {64, 1u << 20},
+              "runs of blocks that the record of each worker has room for, 64 to 1048576");
 }
 
 void add_soak_flags(CLI::App& app, options& o)
 {
     app.add_option("--device", o.device, "auto, cuda, cuda:N or host")->capture_default_str();
-    app.add_option("--tasks", o.soak_tasks, "end after so many tasks (with neither this nor --seconds: after 20 s)");
-    app.add_option("--seconds", o.soak_seconds, "end after so long");
-    app.add_option("--seed", o.seed, "seed of all cases")->check(CLI::NonNegativeNumber)->capture_default_str();
-    app.add_option("--stream-tasks", o.stream_tasks,
-                   "tasks of a stream, after each of which memory is compared (default: what suits the device)");
+    add_whole(app, "--tasks", o.soak_tasks, {0, ~u64{0}, "as many as time allows"},
+              "end after so many tasks (with neither this nor --seconds: after 20 s)");
+    add_number(app, "--seconds", o.soak_seconds, {0, 1e6, false, "as long as the tasks take"}, "end after so long");
+    add_whole(app, "--seed", o.seed, {0, ~u64{0}}, "seed of all cases");
+    add_whole(app, "--stream-tasks", o.stream_tasks, {0, 1'000'000, "what suits the device"},
+              "tasks of a stream, after each of which memory is compared (default: what suits the device)");
     app.add_option("--style", o.style,
                    "what streams are made of: light, dense, tiles, handles, wide, rows, failing or mixed (default: each in turn)");
-    app.add_option("--start-position", o.start_position,
-                   "positions and counters of every case begin here, and none has several parts (default: drawn, often "
-                   "just below where they wrap)");
+    add_whole(app, "--start-position", o.start_position, {0, u64{1} << 54},
+              "positions and counters of every case begin here, and none has several parts (default: drawn, often "
+              "just below where they wrap)")
+        ->default_str("");
     app.add_option("--case", o.soak_case, "run this one case again and again: what a failing soak prints");
     app.add_option("--break", o.break_kind, "hide one access that a RAW, WAR or WAW needs, in every stream: must be found");
     app.add_option("--json", o.json, "write the result as JSON to FILE; '-': to stdout, tables go to stderr");
@@ -125,27 +129,6 @@ void add_soak_flags(CLI::App& app, options& o)
 
 void check(const options& o)
 {
-    const auto range = [](const char* flag, u64 value, u64 low, u64 high, u64 usual) {
-        if (value >= low && value <= high) return;
-        throw usage_error(std::string(flag) + " " + std::to_string(value) + ": cannot work; give a number from "
-                          + std::to_string(low) + " to " + std::to_string(high) + " (default " + std::to_string(usual) + ")");
-    };
-    const options usual;
-    range("--window", o.window, 16, 4096, usual.window);
-    range("--ring", o.ring, 4, 1u << 24, usual.ring);
-    range("--workers-per-sm", o.workers_per_sm, 1, 2, usual.workers_per_sm);
-    range("--parts", o.parts, 1, 8, usual.parts);
-    range("--repeat", o.repeat, 1, 100000, usual.repeat);
-    range("--timeline-entries", o.timeline_entries, 64, 1u << 20, usual.timeline_entries);
-    range("--tasks", o.tasks, 0, 10'000'000, usual.tasks);
-    range("--width", o.width, 1, 256, usual.width);
-    range("--buffers", o.buffers, 0, 10'000, usual.buffers);
-    range("--stream-tasks", o.stream_tasks, 0, 1'000'000, usual.stream_tasks);
-    range("--start-position", o.start_position, 0, u64{1} << 54, usual.start_position);
-    if (!(o.soak_seconds >= 0 && o.soak_seconds <= 1e6))
-        throw usage_error("--seconds: cannot work; give 0 (as long as the tasks take) to 1000000");
-    if (!(o.seconds > 0 && o.seconds <= 600))
-        throw usage_error("--seconds: cannot work; give more than 0 and at most 600 (default 2)");
     if (!o.break_kind.empty() && o.break_kind != "RAW" && o.break_kind != "WAR" && o.break_kind != "WAW")
         throw usage_error("--break " + o.break_kind + ": unknown hazard; use RAW, WAR or WAW");
 }
