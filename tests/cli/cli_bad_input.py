@@ -1,6 +1,7 @@
 """Bad input and bad usage: exit code 2, one line on stderr that names file, place and remedy; no crash, no hang."""
 import gzip
 import json
+import os
 
 import cli_harness
 from cli_harness import CliTest, et_json, kineto_json
@@ -55,6 +56,15 @@ class BadUsage(CliTest):
                 ("run", "--ring", 2 ** 32, f"a whole number from 4 to {2 ** 24}"), ("run", "--timeline-entries", "2.5", "a whole number from 64 to 1048576")):
             self.assertIn(f"{flag} {value}: give {wanted}", self.refused(command, flag, value))
         self.assertIn("--window '': give", self.refused("run", "--window", ""))
+
+    def test_an_option_without_its_value_does_not_take_the_next_option_for_it(self):
+        for command in (("bench", "chain", "--json", "--device", "host"), ("soak", "--json", "--device", "host"), ("devices", "--json", "--help"),
+                        ("run", "random-dag", "--json=--device"), ("compare", "demo", "--json", "--")):
+            self.assertIn("--json: needs a value", self.refused(*command))
+        self.refused("soak", "--break", "--device", "host", names=["--break: needs a value"])
+        self.refused("run", "random-dag", "--window", "--ring", 8, names=["--window: needs a value"])
+        self.refused("compare", "--sweep", "--tasks", 8, names=["--sweep: needs a value"])
+        self.assertFalse(os.path.exists("--device"))
 
     def test_numbers_are_decimal(self):
         result, _ = self.json_of("run", "random-dag", "tasks=20", "--device", "host", "--repeat", 1, "--window", "0020", "--seed", 2 ** 64 - 1)

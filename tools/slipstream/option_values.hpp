@@ -1,4 +1,4 @@
-// Options that take numbers, with their bounds.
+// Options that take numbers, with their bounds, and what no option takes.
 #pragma once
 #include <CLI/CLI.hpp>
 #include <slipstream/abi/portable.hpp>
@@ -35,5 +35,8 @@ CLI::Option* add_whole(CLI::App& app, const std::string& option, Number& value, 
 }
 CLI::Option* add_number(CLI::App& app, const std::string& option, double& value, const number_range& range,
                         const std::string& what);
+
+/// An option whose value is missing would take the next option for it: no value begins with "--".
+void refuse_options_as_values(CLI::App& app);
 
 } // namespace slipstream::cli
