@@ -86,6 +86,13 @@ class Devices(CliTest):
         self.assertGreaterEqual(result["devices"][0]["cores"], 1)
         self.assertIn("host", done.stderr)
 
+    def test_what_has_no_effect_is_refused(self):
+        for arguments in (("--device", "foo"), ("--device", "host"), ("--engine", "nope"), ("--window", 16), ("--analyze",), ("host",)):
+            self.refused("devices", *arguments, names=[arguments[0], "slipstream devices --help"])
+        listed = self.run_cli("devices", "--help").stdout
+        self.assertIn("--json", listed)
+        self.assertNotIn("--device", listed)
+
     def test_help_and_version_are_good(self):
         self.assertIn("replay", self.run_cli("--help").stdout)
         self.assertIn("--engine", self.run_cli("replay", "--help").stdout)

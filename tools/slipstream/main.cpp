@@ -28,6 +28,11 @@ int refuse(const std::string& why, int code = exit_bad_input)
     return code;
 }
 
+void add_json(CLI::App& app, options& o)
+{
+    app.add_option("--json", o.json, "write the result as JSON to FILE; '-': to stdout, tables go to stderr");
+}
+
 void add_engine_flags(CLI::App& app, options& o)
 {
     app.add_option("--device", o.device, "auto, cuda, cuda:N or host")->capture_default_str();
@@ -43,7 +48,7 @@ void add_engine_flags(CLI::App& app, options& o)
     app.add_flag("!--no-bypass", o.bypass, "send a task that comes alone the way of all others (likewise)");
     app.add_flag("!--no-broadcast", o.broadcast, "mail no task of several brief blocks to all workers at once (likewise)");
     add_whole(app, "--repeat", o.repeat, {1, 100'000}, "runs of everything measured; engines alternate");
-    app.add_option("--json", o.json, "write the result as JSON to FILE; '-': to stdout, tables go to stderr");
+    add_json(app, o);
 }
 
 void add_bench_flags(CLI::App& app, options& o)
@@ -124,7 +129,7 @@ void add_soak_flags(CLI::App& app, options& o)
         ->default_str("");
     app.add_option("--case", o.soak_case, "run this one case again and again: what a failing soak prints");
     app.add_option("--break", o.break_kind, "hide one access that a RAW, WAR or WAW needs, in every stream: must be found");
-    app.add_option("--json", o.json, "write the result as JSON to FILE; '-': to stdout, tables go to stderr");
+    add_json(app, o);
 }
 
 void check(const options& o)
@@ -142,7 +147,7 @@ int parse_and_run(int argc, char** argv)
     app.set_version_flag("--version", std::string("slipstream ") + slipstream_version + " (" + slipstream_commit + ")");
     app.require_subcommand(0, 1); // none is refused below: then CLI11 first names an argument that it does not know
     CLI::App* devices = app.add_subcommand("devices", "what is here, what works, what is missing and how to get it");
-    add_common_flags(*devices, o);
+    add_json(*devices, o);
 
     CLI::App* replay = app.add_subcommand("replay", "run a recorded PyTorch trace on every engine and compare");
     replay->add_option("KINETO", o.kineto, "Kineto (torch.profiler) trace, .json or .json.gz");
