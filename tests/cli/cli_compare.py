@@ -131,6 +131,9 @@ class BadUsage(CliTest):
         self.refused("compare", "random-dag:wide=3", names=["wide", "width"])
         self.refused("compare", "random-dag:width", names=["width", "NAME=VALUE"])
         self.refused("compare", self.path("absent.kineto.json.gz"), names=["absent.kineto.json.gz"])
+        kineto, et = self.pair()
+        self.refused("compare", f"{kineto}+nofile", names=[": nofile: no such file"])
+        self.refused("compare", f"+{et}", names=["a file has no name", "KINETO+ET"])
         self.refused("compare", "random-dag:width=wide", "--device", "host", names=["width"])
 
     def test_a_kineto_file_without_its_execution_trace_is_refused(self):

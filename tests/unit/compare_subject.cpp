@@ -82,6 +82,10 @@ TEST_CASE("what is neither is refused with what would do", "[compare]")
     const std::string odd = here.file("odd.json");
     CHECK(message_of([&] { parse_subject(odd); }).find(odd + "+ET") != std::string::npos);
     CHECK(message_of([&] { parse_subject(odd + "+" + odd + "+" + odd); }).find("more than two") != std::string::npos);
+    CHECK(message_of([&] { parse_subject(odd + "+nofile"); }).find(": nofile: no such file") != std::string::npos);
+    CHECK(message_of([&] { parse_subject("nofile+" + odd); }).find(": nofile: no such file") != std::string::npos);
+    for (const std::string& nameless : {"+" + odd, odd + "+", std::string("+")})
+        CHECK(message_of([&] { parse_subject(nameless); }).find("a file has no name") != std::string::npos);
 }
 
 TEST_CASE("every line of the results page names something that exists, under a title of its own", "[compare]")

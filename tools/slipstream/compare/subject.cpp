@@ -37,7 +37,7 @@ std::optional<std::string> find_file(const std::string& name)
 std::string existing(const std::string& where, const std::string& name)
 {
     if (const auto found = find_file(name)) return *found;
-    throw usage_error(where + ": there is no file " + name + " here; give its path, or run this in the repository");
+    throw usage_error(where + ": " + name + ": no such file; give its path, or run this in the repository");
 }
 
 /// The execution trace of the same run: compressed like the Kineto file or not.
@@ -59,6 +59,8 @@ subject parse_trace(const std::string& where, const std::string& text)
     subject out;
     const std::vector<std::string> files = split(text, '+');
     if (files.size() > 2) throw usage_error(where + ": more than two files; write KINETO+ET");
+    for (const std::string& file : files)
+        if (file.empty()) throw usage_error(where + ": a file has no name; write KINETO+ET");
     out.kineto = existing(where, files[0]);
     out.et = files.size() == 2 ? existing(where, files[1]) : execution_trace_beside(where, out.kineto);
     std::string name = out.kineto.substr(out.kineto.rfind('/') + 1);
@@ -81,7 +83,7 @@ subject parse_subject(const std::string& text)
         out.values = workload_values(where, *type, out.given);
         return out;
     }
-    if (is_json(text)) return parse_trace(where, text);
+    if (is_json(text) || text.find('+') != std::string::npos) return parse_trace(where, text);
     throw usage_error(where + ": neither a workload nor a trace; use NAME[:key=value,...] with one of " + workload_names()
                       + ", X.kineto.json[.gz] beside its X.et.json[.gz], or demo");
 }
