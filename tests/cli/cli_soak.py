@@ -79,6 +79,9 @@ class Soak(CliTest):
         self.refused("soak", "--device", "host", "--style", "none", names=("none", "failing"))
         self.refused("soak", "--device", "host", "--break", "RAR", names=("RAR", "RAW"))
         self.refused("soak", "--device", "host", "--seconds", "-1", names=("--seconds",))
+        # Tasks of rows would write more result words than the 22 bits of a key can tell apart: refused before anything runs.
+        self.refused("soak", "--device", "host", "--stream-tasks", 1_000_000, names=("--stream-tasks 1000000: give a whole number from 0 to 261632",))
+        self.refused("soak", "--device", "host", "--case", "style=rows,tasks=600000", names=("tasks=600000", "261632"))
         self.refused("soak", "--device", "gpu", names=("gpu", "host"))
 
 

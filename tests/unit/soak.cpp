@@ -56,6 +56,8 @@ TEST_CASE("a case's text gives the same case again; what cannot work is refused 
     };
     CHECK(said("windows=5").find("window") != std::string::npos);
     CHECK(said("window=5000").find("4096") != std::string::npos);
+    CHECK(said("tasks=261632") == "accepted");
+    CHECK(said("tasks=261633").find("261632") != std::string::npos);
     CHECK(said("window=x").find("window=x") != std::string::npos);
     CHECK(said("style=none").find("failing") != std::string::npos);
     CHECK(said("window=2,threads=2").find("threads") != std::string::npos);

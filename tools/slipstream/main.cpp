@@ -2,6 +2,7 @@
 #include "host/trace/import_error.hpp"
 #include "tools/slipstream/commands.hpp"
 #include "tools/slipstream/option_values.hpp"
+#include "tools/slipstream/soak/soak_case.hpp"
 #include <iostream>
 #include <new>
 #include <slipstream/status.hpp>
@@ -119,7 +120,7 @@ void add_soak_flags(CLI::App& app, options& o)
               "end after so many tasks (with neither this nor --seconds: after 20 s)");
     add_number(app, "--seconds", o.soak_seconds, {0, 1e6, false, "as long as the tasks take"}, "end after so long");
     add_whole(app, "--seed", o.seed, {0, ~u64{0}}, "seed of all cases");
-    add_whole(app, "--stream-tasks", o.stream_tasks, {0, 1'000'000, "what suits the device"},
+    add_whole(app, "--stream-tasks", o.stream_tasks, {0, soak::stream_tasks_max, "what suits the device"},
               "tasks of a stream, after each of which memory is compared (default: what suits the device)");
     app.add_option("--style", o.style,
                    "what streams are made of: light, dense, tiles, handles, wide, rows, failing or mixed (default: each in turn)");

@@ -46,8 +46,9 @@ const std::vector<key>& keys()
     key{#field, [](const soak_case& c) { return static_cast<u64>(c.field); },                                        \
         [](soak_case& c, u64 value) { c.field = static_cast<decltype(c.field)>(value); }, low, high}
     static const std::vector<key> all{
-        SLIPSTREAM_KEY(seed, 0, ~u64{0}),       SLIPSTREAM_KEY(tasks, 2, 1u << 20),    SLIPSTREAM_KEY(from, 0, 1u << 20),
-        SLIPSTREAM_KEY(keep, 0, ~0u),           SLIPSTREAM_KEY(window, 2, 4096),       SLIPSTREAM_KEY(ring, 2, 1u << 24),
+        SLIPSTREAM_KEY(seed, 0, ~u64{0}),       SLIPSTREAM_KEY(tasks, 2, stream_tasks_max),
+        SLIPSTREAM_KEY(from, 0, stream_tasks_max), SLIPSTREAM_KEY(keep, 0, ~0u),
+        SLIPSTREAM_KEY(window, 2, 4096),       SLIPSTREAM_KEY(ring, 2, 1u << 24),
         SLIPSTREAM_KEY(threads, 1, 8),          SLIPSTREAM_KEY(per_sm, 1, 2),          SLIPSTREAM_KEY(workers, 1, 1024),
         SLIPSTREAM_KEY(parts, 1, abi::parts_max), SLIPSTREAM_KEY(placement, 0, ~0u),
         SLIPSTREAM_KEY(residency_ms, 1, 10000), SLIPSTREAM_KEY(parks, 0, 1),

@@ -25,6 +25,9 @@ struct stream_style {
 inline constexpr u32 styles = 8;
 const stream_style& style_of(u32 index);
 
+/// Of a stream, at most: the result words of all its tasks are told apart by 22 bits of a task's key (soak_key).
+inline constexpr u32 stream_tasks_max = 261'632;
+
 struct soak_case {
     u64 seed = 1;      ///< of the stream; stream b of a case has seed + b
     u32 style = 0;

@@ -18,7 +18,9 @@ constexpr u32 late_steps_host = 16'000'000, late_steps_gpu = 4'000'000;
 /// task, which fails for more.
 constexpr u32 pieces_of_a_task_max = 4096;
 
-u32 results_max_of(u32 tasks) { return 16 * tasks + 8192; } ///< a row's tasks have 8 blocks each, or up to 200 for a while
+/// A row's tasks have 8 blocks each, or up to 200 for a while.
+constexpr u32 results_max_of(u32 tasks) { return 16 * tasks + 8192; }
+static_assert(results_max_of(stream_tasks_max) == soak_key::results_max);
 u32 op_words_max_of(u32 tasks) { return 24 * tasks + 65536; } ///< 12 bytes an operation, in words of 8
 
 config configuration_of(const soak_case& c, const std::string& device, std::chrono::seconds stall_limit, u32 tasks_max)
