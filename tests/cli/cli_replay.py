@@ -3,7 +3,7 @@ import json
 import os
 
 import cli_harness
-from cli_harness import CliTest, EDGES, TASKS, call, kernel
+from cli_harness import CliTest, EDGES, TASKS, call, et_json, kernel, kineto_json
 
 
 class Replay(CliTest):
@@ -114,22 +114,55 @@ class Replay(CliTest):
         with open(path, encoding="utf-8") as file:
             self.assertEqual(json.load(file)["trace"]["tasks"], TASKS)
 
-    def test_the_committed_result_of_the_same_trace_is_shown(self):
-        kineto, et = self.pair()
-        os.mkdir(self.path("results"))
-        path = self.path("results/run.h200.json")
-        self.run_cli("replay", kineto, "--et", et, "--device", "host", "--repeat", 1, "--json", path)
+    def commit_result(self, kineto, et, mode, name, **environment):
+        """Writes what a replay of this pair says, as of an H200, to results/NAME beside it. Returns the result's path."""
+        os.makedirs(self.path("results"), exist_ok=True)
+        path = self.path(f"results/{name}")
+        self.run_cli("replay", kineto, "--et", et, "--device", "host", "--repeat", 1, "--mode", mode, "--json", path)
         with open(path, encoding="utf-8") as file:
             result = json.load(file)
-        result["environment"].update(gpu="NVIDIA H200", driver="580.00.01", commit="0123456789ab")
+        result["environment"].update(gpu="NVIDIA H200", **environment)
         with open(path, "w", encoding="utf-8") as file:
             json.dump(result, file)
-        done = self.run_cli("replay", kineto, "--et", et, "--device", "host", "--repeat", 1)
-        for text in ("NVIDIA H200", "580.00.01", "0123456789ab"):
-            self.assertIn(text, done.stdout)
+        return path
+
+    def shown(self, *arguments):
+        return self.run_cli(*arguments, "--device", "host", "--repeat", 1).stdout
+
+    def test_the_committed_result_of_the_same_trace_is_shown(self):
+        kineto, et = self.pair()
+        path = self.commit_result(kineto, et, "back-to-back", "run.h200.json", driver="580.00.01", commit="0123456789ab")
+        for arguments in (("replay", kineto, "--et", et), ("compare", kineto)):
+            for text in ("Committed result of the same trace, back-to-back, on NVIDIA H200", "580.00.01", "0123456789ab"):
+                self.assertIn(text, self.shown(*arguments))
         with open(path, "w", encoding="utf-8") as file:
             file.write("{")
-        self.run_cli("replay", kineto, "--et", et, "--device", "host", "--repeat", 1)  # ignored, with a warning
+        self.assertNotIn("Committed", self.shown("replay", kineto, "--et", et))  # ignored, with a warning
+
+    def test_a_committed_result_is_of_the_same_mode(self):
+        kineto, et = self.pair()
+        self.commit_result(kineto, et, "back-to-back", "run.h200.json", commit="of-back-to-back")
+        for mode in ("paced", "preloaded"):
+            self.assertNotIn("Committed", self.shown("replay", kineto, "--et", et, "--mode", mode))
+            self.commit_result(kineto, et, "back-to-back", f"run.{mode}.h200.json")  # not what its name says
+            self.assertNotIn("Committed", self.shown("replay", kineto, "--et", et, "--mode", mode))
+            self.commit_result(kineto, et, mode, f"run.{mode}.h200.json", commit=f"of-{mode}")
+        for mode in ("back-to-back", "paced", "preloaded"):
+            out = self.shown("replay", kineto, "--et", et, "--mode", mode)
+            self.assertIn(f"Committed result of the same trace, {mode}, on NVIDIA H200", out)
+            self.assertIn(f"of-{mode}", out)
+            self.assertEqual(out.count("Committed"), 1)
+
+    def test_a_committed_result_is_of_the_same_two_files(self):
+        kineto, et = self.pair()
+        self.commit_result(kineto, et, "back-to-back", "run.h200.json")
+        self.assertNotIn("Committed", self.shown("replay", kineto))
+        self.assertNotIn("Committed", self.shown("replay", "--et", et))
+        self.assertNotIn("Committed", self.shown("replay", kineto, "--et", self.write("other.et.json", et_json())))
+        fewer = kineto_json()
+        fewer["traceEvents"].pop()
+        self.write("run.kineto.json.gz", fewer)
+        self.assertNotIn("Committed", self.shown("replay", kineto, "--et", et))
 
     def test_an_edge_left_out_does_not_verify(self):
         kineto, et = self.pair()

@@ -105,7 +105,8 @@ void compare_subject(session& s, subject what, const std::string& place)
         print_heading(s);
         print_measurement(s.to, m, s.e);
         if (!s.e.is_cuda && what.workload == nullptr)
-            if (const auto committed = find_committed_result(what.kineto)) print_committed_result(s.to, *committed);
+            if (const auto committed = find_committed_result({what.kineto, what.et, "back-to-back", m.tasks}))
+                print_committed_result(s.to, *committed);
         std::fflush(s.to); // the next one may take a while
         s.w.StartObject();
         write_measurement(s.w, m, s.e);

@@ -163,7 +163,7 @@ int run_replay(const options& o)
         if (!timeline.carry_out(*work, engine_configuration(o, *device), *device, e, to, when)) code = exit_run_failed;
         if (!e.is_cuda) {
             std::fprintf(to, "\nThis was a correctness run on the host device: its times are NOT GPU times.\n");
-            if (const auto committed = find_committed_result(o.kineto.empty() ? o.et : o.kineto))
+            if (const auto committed = find_committed_result({o.kineto, o.et, o.mode, recorded.tasks.size()}))
                 print_committed_result(to, *committed);
         }
         field(w, "mode", o.mode);

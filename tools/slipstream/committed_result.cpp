@@ -20,6 +20,13 @@ std::string text_of(const rapidjson::Value& object, const char* key)
     return trace::printable(std::string_view(it->value.GetString(), it->value.GetStringLength()).substr(0, 256));
 }
 
+std::string stem_of(const rapidjson::Value& object, const char* key)
+{
+    const auto it = object.FindMember(key);
+    if (it == object.MemberEnd() || !it->value.IsString()) return {};
+    return trace_stem(std::string(it->value.GetString(), it->value.GetStringLength()));
+}
+
 double number_of(const rapidjson::Value& object, const char* key)
 {
     const auto it = object.FindMember(key);
@@ -36,10 +43,13 @@ std::string trace_stem(const std::string& trace_path)
     return name;
 }
 
-std::optional<committed_result> find_committed_result(const std::string& trace_path)
+std::optional<committed_result> find_committed_result(const committed_subject& subject)
 {
-    const std::filesystem::path path
-        = std::filesystem::path(trace_path).parent_path() / "results" / (trace_stem(trace_path) + ".h200.json");
+    // A Kineto file alone has other edges than with its execution trace, and that alone no durations: other programs.
+    if (subject.kineto.empty() || subject.et.empty()) return {};
+    const std::string mode = subject.mode == "back-to-back" ? "" : "." + subject.mode;
+    const std::filesystem::path path =
+        std::filesystem::path(subject.kineto).parent_path() / "results" / (trace_stem(subject.kineto) + mode + ".h200.json");
     std::error_code missing;
     const auto bytes = std::filesystem::file_size(path, missing);
     if (missing) return {};
@@ -47,7 +57,11 @@ std::optional<committed_result> find_committed_result(const std::string& trace_p
     if (bytes <= report_bytes_max) {
         std::ifstream in(path, std::ios::binary);
         const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-        if (auto out = parse_committed_result(text, path.string(), why)) return out;
+        if (auto out = parse_committed_result(text, path.string(), why)) {
+            const bool same = out->mode == subject.mode && out->kineto == trace_stem(subject.kineto)
+                              && out->et == trace_stem(subject.et) && out->tasks == subject.tasks;
+            return same ? out : std::nullopt;
+        }
     }
     spdlog::warn("{}: {}; ignored", path.string(), why);
     return {};
@@ -76,6 +90,13 @@ std::optional<committed_result> parse_committed_result(std::string_view text, co
     out.driver = text_of(environment->value, "driver");
     out.commit = text_of(environment->value, "commit");
     out.date = text_of(environment->value, "date");
+    out.mode = text_of(json, "mode");
+    if (const auto trace = json.FindMember("trace"); trace != json.MemberEnd() && trace->value.IsObject()) {
+        out.kineto = stem_of(trace->value, "kineto");
+        out.et = stem_of(trace->value, "et");
+        if (const auto tasks = trace->value.FindMember("tasks"); tasks != trace->value.MemberEnd() && tasks->value.IsUint64())
+            out.tasks = tasks->value.GetUint64();
+    }
     for (const auto& run : runs->value.GetArray()) {
         if (!run.IsObject()) continue;
         run_row row;
@@ -93,7 +114,7 @@ std::optional<committed_result> parse_committed_result(std::string_view text, co
 
 void print_committed_result(std::FILE* to, const committed_result& r)
 {
-    std::fprintf(to, "\nCommitted result of the same trace on %s, driver %s, commit %s (%s):\n",
+    std::fprintf(to, "\nCommitted result of the same trace, %s, on %s, driver %s, commit %s (%s):\n", r.mode.c_str(),
                  r.gpu.empty() ? r.device.c_str() : r.gpu.c_str(), r.driver.empty() ? "unknown" : r.driver.c_str(),
                  r.commit.empty() ? "unknown" : r.commit.c_str(),
                  r.date.empty() ? r.path.c_str() : (r.date + ", " + r.path).c_str());
