@@ -3,6 +3,7 @@
 #include "tools/slipstream/bench/independent_tasks.hpp"
 #include "tools/slipstream/bench/metg.hpp"
 #include "tools/slipstream/bench/report.hpp"
+#include "tools/slipstream/bench/target_list.hpp"
 #include "tools/slipstream/bench/wide_shape.hpp"
 #include <cmath>
 
@@ -10,79 +11,6 @@ namespace slipstream::bench {
 namespace {
 
 using namespace floor_names;
-
-class target_list {
-public:
-    target_list(const bench_setup& s, bool on_cuda) : setup_(s), on_cuda_(on_cuda) {}
-
-    std::vector<target> take() { return std::move(rows_); }
-
-    /// A row with the figure that decides it. Conditions follow by the calls below.
-    void row(std::string name, std::string wanted, figure f)
-    {
-        const bool counts = on_cuda_ && f.verified;
-        const std::string why = counts ? "" : !f.verified ? f.note : "times on the host device are no GPU times";
-        rows_.push_back({std::move(name), std::move(wanted), std::move(f), {}, counts ? verdict::met : verdict::not_measured, why});
-    }
-    void no_row(std::string name, std::string wanted, std::string why)
-    {
-        rows_.push_back({std::move(name), std::move(wanted), {}, {}, verdict::not_measured, std::move(why)});
-    }
-
-    void limit(const std::string& what, double limit, bool at_least = false) { add(what, figure_value(), limit, at_least); }
-    /// The figure against `factor` times a floor or an alternative of this run.
-    void limit_by(const std::string& reference_name, double factor, const std::string& what)
-    {
-        const auto found = setup_.floors.references({reference_name}, rows_.back().measured->unit);
-        if (found.empty())
-            missing(reference_name);
-        else
-            add(what, figure_value(), factor * found.front().value, false);
-    }
-    /// How fast the figure is beside one of its alternatives: 1 is as fast.
-    void share_of(const std::string& alternative, double share, const std::string& what)
-    {
-        for (const reference& r : rows_.back().measured->alternatives)
-            if (r.name == alternative) return add(what, r.value / figure_value(), share, true);
-        missing(alternative);
-    }
-    /// One of the figure's further values.
-    void further(const std::string& key, const std::string& what, double limit, bool at_least = false)
-    {
-        for (const auto& [name, value] : rows_.back().measured->further)
-            if (name == key) return add(what, value, limit, at_least);
-        missing(key);
-    }
-    /// Something else than the figure itself.
-    void add(const std::string& what, double value, double limit, bool at_least)
-    {
-        target& t = rows_.back();
-        t.conditions.push_back({what, value, limit, at_least});
-        if (!std::isfinite(value) || !std::isfinite(limit)) {
-            t.outcome = verdict::not_measured;
-            if (t.why.empty())
-                t.why = what + ": no figure: "
-                        + (t.measured->note.empty() ? "the times were noise; give more tasks" : t.measured->note);
-        } else if (t.outcome == verdict::met && !t.conditions.back().holds()) {
-            t.outcome = verdict::falls_short;
-        }
-    }
-
-    /// What the row refers to was not measured.
-    void missing(const std::string& reference_name)
-    {
-        target& t = rows_.back();
-        t.outcome = verdict::not_measured;
-        if (t.why.empty()) t.why = "'" + reference_name + "' was not measured in this run";
-    }
-
-private:
-    double figure_value() const { return rows_.back().measured->value.median; }
-
-    const bench_setup& setup_;
-    bool on_cuda_;
-    std::vector<target> rows_;
-};
 
 // Rates are asked for over ten million tasks: more time, and fewer repetitions where that is not enough.
 bench_setup long_runs(const bench_setup& s)
@@ -136,7 +64,7 @@ void add_rate_rows(target_list& list, const bench_setup& s, u32 parts)
 
     list.row("that row at window 1024, both with one control block", ">= 50 % of window 256",
              throughput_figure(s, declared::four_ranges, 1024));
-    list.limit(">= 50 % of window 256", 0.5 * one_ranges.value.median, true);
+    list.limit_by(one_ranges, 0.5, ">= 50 % of window 256", true);
 }
 
 void add_dependency_rows(target_list& list, const bench_setup& s)
@@ -231,7 +159,7 @@ std::vector<target> measure_targets(const bench_setup& wanted, bool on_cuda)
 {
     bench_setup s = wanted; // one control block, but where a row says otherwise
     s.configuration.parts = 1;
-    target_list list(wanted, on_cuda);
+    target_list list(wanted.floors, on_cuda);
     list.row("host cost of submit, one thread, one slot", "<= 20 ns", bench_submit(s).front());
     list.limit("<= 20 ns", 20);
     list.row("bus payload per task of one slot, both ways, ring full", "<= 96 B", bus_figure(s, declared::handles));
