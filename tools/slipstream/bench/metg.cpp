@@ -1,6 +1,5 @@
 // Peak, then for each pattern all engines in turns, length after length.
 #include "tools/slipstream/bench/metg.hpp"
-#include "tools/slipstream/compare/crossover.hpp"
 #include "tools/slipstream/progress_bar.hpp"
 #include "workloads/digest/digest_image.hpp"
 #include <algorithm>
@@ -185,32 +184,6 @@ std::vector<std::string> metg_engines(bool cuda)
     return out;
 }
 
-bool metg_result::verified() const
-{
-    const auto good = [](const metg_curve& c) { return c.verified && !c.points.empty(); };
-    return peak.verified && std::all_of(graphs.begin(), graphs.end(), [&](const metg_graph& g) {
-               return std::all_of(g.curves.begin(), g.curves.end(), good);
-           });
-}
-
-double metg_result::peak_tera_flops() const
-{
-    return peak.rate * 2 * workloads::multiply_adds * threads / 1e6;
-}
-
-metg_value metg_result::metg(const metg_graph& g, const metg_curve& c, double level, double spread::*percentile) const
-{
-    std::vector<double> us, share;
-    for (const metg_point& p : c.points) {
-        us.push_back(granularity_us(g, p.wall_us.*percentile));
-        share.push_back(efficiency(g, p.iterations, p.wall_us.*percentile));
-    }
-    const std::optional<double> from = cli::keeps_from(us, share, level);
-    if (!from || !c.verified) return {};
-    const bool all = std::all_of(share.begin(), share.end(), [&](double e) { return e >= level; });
-    return {all ? metg_value::kind::at_most : metg_value::kind::reached, *from};
-}
-
 metg_result measure_metg(const bench_setup& s, const metg_request& wanted)
 {
     metg_result r;
@@ -253,30 +226,6 @@ metg_result measure_metg(const bench_setup& s, const metg_request& wanted)
     }
     raise_peak(r);
     return r;
-}
-
-figure metg_figure(const metg_result& r, const std::string& engine)
-{
-    const metg_graph& g = r.graphs.front();
-    figure f{std::string("METG(50 %), ") + workloads::pattern_names[static_cast<u32>(g.plan.graph.kind)] + ", " + engine, "us", {}};
-    f.tasks = g.tasks;
-    const auto found = std::find_if(g.curves.begin(), g.curves.end(), [&](const metg_curve& c) { return c.engine == engine; });
-    if (found == g.curves.end() || found->points.empty()) {
-        f.note = "not measured";
-        return f;
-    }
-    const metg_value value = r.metg(g, *found, 0.5);
-    f.repeats = found->points.back().repeats;
-    f.verified = r.peak.verified && found->verified;
-    if (value.what == metg_value::kind::reached)
-        f.value = {value.us, r.metg(g, *found, 0.5, &spread::p10).us, r.metg(g, *found, 0.5, &spread::p90).us};
-    else
-        f.value.median = f.value.p10 = f.value.p90 = std::nan("");
-    if (!f.verified)
-        f.note = r.peak.verified ? found->trouble : "the solo run did not verify";
-    else if (value.what != metg_value::kind::reached)
-        f.note = value.what == metg_value::kind::at_most ? "the shortest tasks keep 50 %" : "50 % of the peak was not reached";
-    return f;
 }
 
 } // namespace slipstream::bench
