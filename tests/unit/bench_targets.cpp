@@ -64,6 +64,19 @@ TEST_CASE("the note of a figure that is noise is not taken for the reason", "[be
     CHECK(judged(f, [](target_list& list) { list.limit("<= 20", 20); }).why.find("on one thread") != std::string::npos);
 }
 
+TEST_CASE("what a floor does not check is said beside it, unless it is wrong", "[bench]")
+{
+    floor_result empty{{1}, true};
+    empty.note = "no data are checked";
+    floor_result wrong = empty;
+    wrong.verified = false;
+    floor_book floors({{"empty", "us", floor_kind::limit, [=](u32) { return empty; }},
+                       {"wrong", "us", floor_kind::limit, [=](u32) { return wrong; }}},
+                      1);
+    CHECK(floors.measure(floors.entries()[0]).note == "no data are checked");
+    CHECK(floors.measure(floors.entries()[1]).note.find("wrong data") == 0);
+}
+
 TEST_CASE("a cost in per cent may be negative", "[bench]")
 {
     CHECK(judged(of(-0.3, "%"), [](target_list& list) { list.limit("<= 2 %", 2); }).outcome == verdict::met);

@@ -27,7 +27,7 @@ const figure& floor_book::measure(const floor_entry& entry)
         f.further = std::move(r.further);
         f.repeats = static_cast<u32>(r.samples.size());
         f.verified = r.verified;
-        if (!r.verified) f.note = "wrong data, or a wait ran into its bound";
+        f.note = r.verified ? r.note : "wrong data, or a wait ran into its bound";
     } catch (const error& e) { // one floor that this GPU cannot measure does not take the others away
         f.note = e.what();
     }

@@ -14,6 +14,7 @@ struct floor_result {
     std::vector<double> samples; ///< in the unit of the entry
     bool verified = false;       ///< its data were right and no wait ran into its bound
     std::vector<std::pair<std::string, double>> further = {};
+    std::string note = {}; ///< what `verified` does not say
 };
 
 enum class floor_kind { limit, alternative };

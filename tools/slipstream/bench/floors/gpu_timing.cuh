@@ -154,6 +154,12 @@ inline u32 steps_from_zero(u32 steps)
     return x;
 }
 
+/// Of a floor whose bodies have so many words.
+inline std::string unchecked_note(u64 words)
+{
+    return words != 0 ? "" : "bodies write nothing, so no data are checked";
+}
+
 inline bool all_equal(const std::vector<u32>& words, u32 value)
 {
     return std::all_of(words.begin(), words.end(), [&](u32 w) { return w == value; });

@@ -98,7 +98,7 @@ template <class Launch> floor_result measure_hops(u32 bytes, u32 repeats, Launch
         return us;
     };
     std::vector<double> us = floor_slopes(run, 2000, repeats);
-    return {std::move(us), good && stuck.read()[0] == 0};
+    return {std::move(us), good && stuck.read()[0] == 0, {}, unchecked_note(words)};
 }
 
 template <same_sm Extra> floor_result measure_same_cta(u32 bytes, u32 repeats)
