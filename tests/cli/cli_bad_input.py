@@ -10,7 +10,10 @@ from cli_harness import CliTest, et_json, kineto_json
 class BadUsage(CliTest):
     def test_nothing_to_do(self):
         self.refused(names=["--help"])
-        self.refused("frobnicate", names=["frobnicate", "--help"])
+        self.refused("frobnicate", names=["frobnicate: unknown command", "devices, replay, run, compare, bench or soak", "'slipstream --help'"])
+        self.refused("frobnicate", "--now", names=["frobnicate: unknown command"])
+        self.refused("--now", names=["not expected: --now;", "'slipstream --help'"])
+        self.refused("soak", "--window", 16, "--ring", 4, names=["not expected: --window 16 --ring 4;", "'slipstream soak --help'"])
         self.refused("replay", names=["--et"])
         self.refused("run", names=["--list"])
         self.refused("replay", "--no-such-flag", names=["--no-such-flag", "slipstream replay --help"])

@@ -177,18 +177,26 @@ int parse_and_run(int argc, char** argv)
     add_soak_flags(*soaking, o);
 
     for (CLI::App* sub : {devices, replay, run, compare, measure, soaking}) refuse_options_as_values(*sub);
+    const auto help = [&] {
+        std::string at;
+        for (const CLI::App* sub : app.get_subcommands()) at = " " + sub->get_name();
+        return "see 'slipstream" + at + " --help'";
+    };
+    const std::string commands = "use devices, replay, run, compare, bench or soak, ";
     try {
         app.parse(argc, argv);
+    } catch (const CLI::ExtrasError&) { // whose own text has them in reverse order
+        const std::vector<std::string> left = app.remaining(true);
+        if (app.get_subcommands().empty() && !left.front().starts_with('-'))
+            throw usage_error(left.front() + ": unknown command; " + commands + help());
+        std::string text;
+        for (const std::string& argument : left) text += " " + argument;
+        throw usage_error("not expected:" + text + "; " + help());
     } catch (const CLI::ParseError& e) {
         if (e.get_exit_code() == 0) return app.exit(e); // --help, --version
-        const CLI::App* at = &app;
-        for (const CLI::App* sub : {devices, replay, run, compare, measure, soaking})
-            if (sub->parsed()) at = sub;
-        return refuse(std::string(e.what()) + "; see '" + (at == &app ? "slipstream" : "slipstream " + at->get_name())
-                      + " --help'");
+        throw usage_error(e.what() + std::string("; ") + help());
     }
-    if (app.get_subcommands().empty())
-        throw usage_error("no command given; use devices, replay, run, compare, bench or soak, see 'slipstream --help'");
+    if (app.get_subcommands().empty()) throw usage_error("no command given; " + commands + help());
     check(o);
     if (devices->parsed()) return run_devices(o);
     if (replay->parsed()) return run_replay(o);
