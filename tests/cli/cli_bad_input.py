@@ -78,6 +78,9 @@ class BadUsage(CliTest):
         self.refused("run", "random-dag", "--device", "host", "no_such=1", names=["no_such", "width"])
         self.refused("run", "random-dag", "--device", "host", "width", names=["width", "NAME=VALUE"])
         self.refused("run", "random-dag", "--device", "host", "width=wide", names=["width"])
+        self.refused("run", "cholesky", "--device", "host", "tiles=4", "tiles=5", names=["tiles is given twice"])
+        for arguments in (("nope",), ("random-dag",), ("random-dag", "width=4")):
+            self.refused("run", "--list", *arguments, names=[f"run --list {arguments[0]}"])
         self.refused("run", "cholesky", "--device", "host", "tile=40", names=["tile", "multiple of 16"])
         self.refused("run", "qr", "--device", "host", "precision=fp16", names=["fp16", "fp32 or fp64"])
         self.refused("run", "qr", "--device", "host", "--break", "RAW", names=["--break"])

@@ -142,6 +142,9 @@ class BadUsage(CliTest):
         self.refused("compare", kineto, names=["run.et.json", "slipstream replay"])
 
     def test_bad_seeds_sweeps_engines_and_folders(self):
+        self.refused("compare", SMALL, "--seeds", "1,2,1", names=["--seeds 1,2,1", "1 is given twice"])
+        self.refused("compare", SMALL + ",width=5", names=["width is given twice"])
+        self.refused("compare", SMALL, "--tasks", 100, names=["--tasks", "--sweep"])
         for seeds in ("1,", "x", "-1", "1;2"):
             self.refused("compare", SMALL, "--seeds", seeds, names=["--seeds"])
         for sweep in ("depth", "length=", "length=5,1", "window=8"):

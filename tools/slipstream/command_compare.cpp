@@ -6,6 +6,7 @@
 #include "tools/slipstream/compare/suite.hpp"
 #include "tools/slipstream/compare/sweep_run.hpp"
 #include "tools/slipstream/device_choice.hpp"
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -30,6 +31,8 @@ std::vector<u64> seeds_of(const options& o)
         const auto [end, problem] = std::from_chars(o.seeds.data() + from, o.seeds.data() + comma, seed);
         if (problem != std::errc{} || end != o.seeds.data() + comma)
             throw usage_error("--seeds " + o.seeds + ": not a list of whole numbers; write them as in --seeds 1,2,3");
+        if (std::find(out.begin(), out.end(), seed) != out.end())
+            throw usage_error("--seeds " + o.seeds + ": " + std::to_string(seed) + " is given twice; leave one out");
         out.push_back(seed);
         from = comma + 1;
     }
@@ -42,6 +45,8 @@ plan plan_of(const options& o)
     out.seeds = seeds_of(o);
     for (const std::string& text : o.sweeps)
         for (const sweep_axis& axis : parse_sweep(text)) out.axes.push_back(axis);
+    if (o.tasks != 0 && out.axes.empty())
+        throw usage_error("compare: --tasks is of a sweep's points, and there is no --sweep; write NAME:tasks=N for a workload");
     if (o.suite)
         for (const suite_entry& entry : results_suite()) {
             out.subjects.push_back(parse_subject(entry.text));

@@ -63,7 +63,10 @@ workloads::parameters values_of(const workloads::workload_type& type, const opti
 
 int run_workload(const options& o)
 {
-    if (o.list) return list_workloads(o);
+    if (o.list) {
+        if (!o.workload.empty()) throw usage_error("run --list " + o.workload + ": lists all workloads; leave the name out");
+        return list_workloads(o);
+    }
     if (o.workload.empty()) throw usage_error("run: no workload given; 'slipstream run --list' names them");
     const report_target target(o);
     std::FILE* const to = target.tables();

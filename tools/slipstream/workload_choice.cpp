@@ -1,5 +1,6 @@
 #include "tools/slipstream/workload_choice.hpp"
 #include "tools/slipstream/usage_error.hpp"
+#include <set>
 
 namespace slipstream::cli {
 
@@ -24,6 +25,7 @@ workloads::parameters workload_values(const std::string& where, const workloads:
     for (const auto& [name, value] : type.defaults)
         if (name != hidden_parameter) known += (known.empty() ? "" : ", ") + name;
     workloads::parameters out = type.defaults;
+    std::set<std::string> named;
     for (const std::string& assignment : given) {
         const auto equals = assignment.find('=');
         if (equals == std::string::npos || equals == 0)
@@ -31,6 +33,7 @@ workloads::parameters workload_values(const std::string& where, const workloads:
         const auto it = out.find(assignment.substr(0, equals));
         if (it == out.end())
             throw usage_error(where + ": unknown parameter '" + assignment.substr(0, equals) + "'; use one of: " + known);
+        if (!named.insert(it->first).second) throw usage_error(where + ": " + it->first + " is given twice; leave one out");
         it->second = assignment.substr(equals + 1);
     }
     return out;
