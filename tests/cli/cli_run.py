@@ -86,6 +86,15 @@ class Devices(CliTest):
         self.assertGreaterEqual(result["devices"][0]["cores"], 1)
         self.assertIn("host", done.stderr)
 
+    def test_flags_show_in_help_as_they_are_written_and_turn_something_off(self):
+        for command in ("run", "replay", "compare", "bench"):
+            self.assertNotIn("{", self.run_cli(command, "--help").stdout)
+        flags = {"staging": "--no-staging", "chaining": "--no-chaining", "bypass": "--no-bypass", "broadcast": "--no-broadcast"}
+        for given in ((), ("staging",), ("chaining", "bypass"), ("broadcast",)):
+            result, _ = self.json_of("run", "random-dag", "tasks=20", "--device", "host", "--repeat", 1, *(flags[name] for name in given))
+            for name in flags:
+                self.assertIs(result["environment"][name], name not in given, (name, given))
+
     def test_what_has_no_effect_is_refused(self):
         for arguments in (("--device", "foo"), ("--device", "host"), ("--engine", "nope"), ("--window", 16), ("--analyze",), ("host",)):
             self.refused("devices", *arguments, names=[arguments[0], "slipstream devices --help"])

@@ -34,6 +34,12 @@ void add_json(CLI::App& app, options& o)
     app.add_option("--json", o.json, "write the result as JSON to FILE; '-': to stdout, tables go to stderr");
 }
 
+/// A flag that turns something off. CLI11's own negation shows in help as --no-x{false}.
+void add_without(CLI::App& app, const char* flag, bool& on, const char* what)
+{
+    app.add_flag_function(flag, [&on](std::int64_t given) { on = given <= 0; }, what);
+}
+
 void add_engine_flags(CLI::App& app, options& o)
 {
     app.add_option("--device", o.device, "auto, cuda, cuda:N or host")->capture_default_str();
@@ -43,11 +49,11 @@ void add_engine_flags(CLI::App& app, options& o)
     add_whole(app, "--parts", o.parts, {1, 8},
               "of the slipstream engine, each with a control block, a ring, "
               "and its share of the SMs and of the memory, 1 to 8");
-    app.add_flag("!--no-staging", o.staging,
-                 "mail no task before those that it waits for are complete (to measure what that gains)");
-    app.add_flag("!--no-chaining", o.chaining, "mail no task behind one that it waits for, to the same worker (likewise)");
-    app.add_flag("!--no-bypass", o.bypass, "send a task that comes alone the way of all others (likewise)");
-    app.add_flag("!--no-broadcast", o.broadcast, "mail no task of several brief blocks to all workers at once (likewise)");
+    add_without(app, "--no-staging", o.staging,
+                "mail no task before those that it waits for are complete (to measure what that gains)");
+    add_without(app, "--no-chaining", o.chaining, "mail no task behind one that it waits for, to the same worker (likewise)");
+    add_without(app, "--no-bypass", o.bypass, "send a task that comes alone the way of all others (likewise)");
+    add_without(app, "--no-broadcast", o.broadcast, "mail no task of several brief blocks to all workers at once (likewise)");
     add_whole(app, "--repeat", o.repeat, {1, 100'000}, "runs of everything measured; engines alternate");
     add_json(app, o);
 }
@@ -91,7 +97,7 @@ void add_compare_flags(CLI::App& app, options& o)
 {
     app.add_option("SUBJECT", o.subjects,
                    "workloads as NAME[:key=value,...], traces as X.kineto.json[.gz] (X.et.json beside it) or KINETO+ET, or demo");
-    app.add_flag("--suite", o.suite, "everything that the results page shows");
+    app.add_flag("--suite", o.suite, "all workloads and traces of the results page (its sweeps: --sweep all)");
     app.add_option("--sweep", o.sweeps,
                    "length, width, fan-in, window or all, AXIS=V,V,... for values of your own: of the workloads named, else "
                    "of a layered DAG")
