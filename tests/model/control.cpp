@@ -314,6 +314,13 @@ TEST_CASE("tasks of several blocks are mailed to all workers at once, others bet
                 CHECK(seen.sent_to_all >= (program == &row ? 3 : program == &mixed ? 1 : 2));
                 if (by == host_waits::each_task && program == &mixed) CHECK((seen.sent_to_all == 2 && seen.bypassed >= 2));
             }
+    // A park between a broadcast that is not booked and what ingest has mailed behind it.
+    const std::vector<test_task> lone_behind = {{.accesses = {{0, W}}, .blocks = 2}, {.accesses = {{0, RW}}, .reads_blocks_of = 0}};
+    size.workers = 2;
+    seen = {};
+    CHECK_FALSE(engine_run<with_aborts>(lone_behind, walks("engine, a broadcast and a bypassed task, park", 20000), true,
+                                        host_waits::each_task, size).failure);
+    CHECK((seen.sent_to_all == 1 && seen.bypassed == 1));
 }
 
 namespace {
