@@ -27,6 +27,7 @@ struct located_accesses {
     std::array<access, count_max> list; ///< in wire order
     u32 count = 0;
     u32 members = 0; ///< the first of them
+    u32 handles_end = 0; ///< behind the highest handle among them
     u32 parts = 0;   ///< bits
     u32 home = 0;    ///< where the first of them is that is written, or else the first
 
@@ -51,6 +52,7 @@ struct located_accesses {
             const bool writes = (static_cast<u32>(mode) & 2) != 0;
             if (count == 0 || (writes && !written)) home = part;
             written |= writes;
+            handles_end = std::max(handles_end, handle_plus_one);
             parts |= 1u << part;
             list[count++] = {address, static_cast<u32>(bytes), handle_plus_one, mode, part};
             return true;

@@ -103,9 +103,10 @@ const memory_map& partitioned_core::map_seen()
     return map_copy_;
 }
 
-/// Bits; none: an empty range.
+/// Bits; none: an empty range. What is no handle of this engine ends here, before any part was told of the task.
 u32 partitioned_core::parts_touched(const declared_access& a)
 {
+    cores_.front()->check_handles(a.handle_plus_one);
     if (const u32 handle = a.handle_plus_one - 1; handle < part_of_handle_.size()) return 1u << part_of_handle_[handle];
     return map_seen().parts_of(a.address, bounding_bytes(a));
 }
@@ -186,9 +187,10 @@ submit_status partitioned_core::submit(u32 type, const void* task, const submit_
 bool partitioned_core::locate(u32 type, const void* task, const submit_options& options, located_accesses& out) const
 {
     if (options.order == ordering::no_access) out.home = turn_ % parts();
+    const u32 given = cores_.front()->handles_given();
     return out.gather(image_.table[type], task, options, config_.accesses_max, [&](u64 address, u64 bytes, u32 handle_plus_one) {
         // Nothing lies nowhere; and what is no handle of this engine is left to the other way, too.
-        if (bytes == 0 || handle_plus_one > table_.handles) return detail::no_single_part;
+        if (bytes == 0 || handle_plus_one > given) return detail::no_single_part;
         return detail::part_of(table_, address, bytes, handle_plus_one);
     });
 }

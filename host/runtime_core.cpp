@@ -337,11 +337,14 @@ template <class Store>
 
 /// A task that says nothing beside its struct, into a ring that has room, by a thread whose last one went there: nearly every one.
 /// Without a handle: nothing was done, and submit() finds out why. A call on the usual way would cost the saving of registers.
-[[gnu::always_inline]] inline task_handle runtime_core::put_short(u32 part, u32 accesses, const chunk_vector* chunks, u32 slots)
+[[gnu::always_inline]] inline task_handle runtime_core::put_short(u32 part, u32 accesses, const chunk_vector* chunks,
+                                                                 detail::short_size size)
 {
     // One of more accesses than accesses_max takes the other way: it becomes a whole-memory task.
+    const auto [slots, handles_end] = size;
     const ring_used& last = last_rings[part];
-    if (last.core != id_ || dead_.load(std::memory_order_relaxed) || accesses > config_.accesses_max) return {};
+    if (last.core != id_ || dead_.load(std::memory_order_relaxed) || handles_end > handles_given()) return {};
+    if (accesses > config_.accesses_max) return {};
     ring& r = *static_cast<ring*>(last.ring);
     if (r.notes || r.next >= r.low_water_seen + device::completion_span) return {};
     if (!r.writer.had_room(slots) || P::delayed()) return put_short_after_a_look(r, chunks, slots);
@@ -362,7 +365,7 @@ task_handle runtime_core::put_gathered(const located_accesses& accesses, u32 typ
     const u32 slots = make_message(message, accesses, image_.table[type], task, type, options.blocks,
                                    unordered ? u32{abi::flag_no_access} : 0u);
     if (slots == 0) return {};
-    const task_handle done = put_short(member_.part, accesses.count, message, slots);
+    const task_handle done = put_short(member_.part, accesses.count, message, {slots, accesses.handles_end});
     if (unordered && done != task_handle{}) rings_[done.ring]->unordered_end = done.position + 1;
     return done;
 }
@@ -392,13 +395,13 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
     if (flags == 0 && crosses == nullptr) {
         // The quick ways ask for less room than the other: they know how long the message is.
         task_handle done;
-        u32 slots = 0;
+        detail::short_size size;
         if (const auto encode = image_.short_encoders[type]; encode != nullptr && options.says_little()) {
             detail::short_room chunks;
-            slots = encode(task, type, options.blocks, chunks);
-            if (slots != 0) done = put_short(member_.part, layout.members, chunks, slots);
+            size = encode(task, type, options.blocks, chunks);
+            if (size.slots != 0) done = put_short(member_.part, layout.members, chunks, size);
         }
-        if (slots == 0)
+        if (size.slots == 0)
             if (located_accesses accesses;
                 accesses.gather(layout, task, options, config_.accesses_max, [](u64, u64, u32) { return 0u; }))
                 done = put_gathered(accesses, type, task, options);
@@ -460,6 +463,7 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
     bool plain = true;
     u32 run = 0; // handles in the chunk that is being filled
     for_each_access([&](access_mode, u64, u64 bytes, u64, u64, bool rect, u32 handle_plus_one) {
+        check_handles(handle_plus_one); // nothing is published yet
         if (handle_plus_one == 0) plain &= !rect && bytes >> 32 == 0;
         entry_chunks += handle_plus_one == 0 || run == 0;
         run = handle_plus_one == 0 ? 0 : (run + 1) % 3;
@@ -999,6 +1003,7 @@ data_handle runtime_core::register_range(const void* data, u64 bytes, u64 rows, 
     holding[address] = index;
     // Plain stores: the first message that names the handle publishes them (R0).
     const_cast<abi::handle_entry*>(memory_.handles)[index] = entry;
+    handles_given_.store(index + 1, std::memory_order_relaxed);
     return result(index);
 }
 
@@ -1008,6 +1013,15 @@ void runtime_core::adopt(const data_handle& handle)
     if (handle.index < ranges_.size()) return;
     ranges_.push_back({handle.address, handle.bytes, handle.rows, handle.pitch, 0});
     const_cast<abi::handle_entry*>(memory_.handles)[handle.index] = ranges_.back();
+    handles_given_.store(handle.index + 1, std::memory_order_relaxed);
+}
+
+void runtime_core::check_handles(u32 end) const
+{
+    if (const u32 given = handles_given(); end > given)
+        throw config_error("handle " + std::to_string(end - 1) + " is not of this runtime, which has given out "
+                           + std::to_string(given)
+                           + ": register the memory here, by register_range, register_tile or buffer::handle");
 }
 
 /// Called with mutex_ held. all: not only up to the first that has to wait.
@@ -1257,15 +1271,16 @@ bus_traffic runtime_core::bus_traffic() const
 namespace slipstream {
 
 // Here, and not beside the others: of each of them and runtime_core::put_short one function is made.
-task_handle runtime_base::put_short(host::runtime_core* core, u32 accesses, const detail::chunk_vector* chunks, u32 slots)
+task_handle runtime_base::put_short(host::runtime_core* core, u32 accesses, const detail::chunk_vector* chunks,
+                                    detail::short_size size)
 {
-    return core->put_short(0, accesses, chunks, slots);
+    return core->put_short(0, accesses, chunks, size);
 }
 
 task_handle runtime_base::put_short_in(u32 part, host::runtime_core* core, u32 accesses, const detail::chunk_vector* chunks,
-                                       u32 slots)
+                                       detail::short_size size)
 {
-    task_handle handle = core->put_short(part, accesses, chunks, slots);
+    task_handle handle = core->put_short(part, accesses, chunks, size);
     if (handle.ring == 0) handle.ring = part;
     return handle;
 }

@@ -75,7 +75,7 @@ public:
     bool is_retired(task_handle handle);
     /// The quick way, where it may be taken: puts a short message of so many accesses into the ring.
     /// No handle: nothing was done. part: this one.
-    task_handle put_short(u32 part, u32 accesses, const chunk_vector* chunks, u32 slots);
+    task_handle put_short(u32 part, u32 accesses, const chunk_vector* chunks, detail::short_size size);
     /// The same for a task whose accesses were gathered and all lie in this part.
     task_handle put_gathered(const located_accesses& accesses, u32 type, const void* task, const submit_options& options);
     /// Would a short message be taken at once? By the submitting thread; put_taken() takes it then, and returns its position.
@@ -106,6 +106,10 @@ public:
     /// Under one lock with register_range().
     void adopt(const data_handle& handle);
     u32 handles() const { return static_cast<u32>(ranges_.size()); } ///< under the same lock
+    /// Those that tasks may name: all that were registered. At any time; of who registered them as many as it did.
+    u32 handles_given() const { return handles_given_.load(std::memory_order_relaxed); }
+    /// No task may name a handle at or behind `end`, unless it was registered here. (config_error)
+    void check_handles(u32 end) const;
     /// The pool behind allocate().
     std::pair<u64, u64> pool_range() const { return pool_range_; } ///< address, bytes
     void* allocate(u64 bytes);
@@ -251,6 +255,7 @@ private:
     std::atomic<bool> paused_{false};
     std::atomic<bool> away_{true};
     std::atomic<bool> dead_{false};
+    std::atomic<u32> handles_given_{0}; ///< size of ranges_; beside dead_: both are looked at by each submission
     std::atomic<u64> launches_{0};
     std::mutex why_mutex_; ///< of why_dead_ alone: who ends the engine waits for nobody
     std::string why_dead_;

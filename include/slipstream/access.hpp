@@ -4,7 +4,9 @@
 // the runtime derives the access from the member, the body gets the pointer from it.
 #pragma once
 #include <slipstream/abi/message.hpp>
+#include <slipstream/status.hpp>
 #include <span>
+#include <string>
 #include <type_traits>
 
 namespace slipstream {
@@ -58,9 +60,41 @@ SLIPSTREAM_BOTH packed_range pack(u64 address, u64 bytes, u32 handle_plus_one = 
     return {address, bytes | static_cast<u64>(handle_plus_one) << member_handle_shift};
 }
 
+/// Not in line: whoever makes a member pays for a compare.
+[[noreturn, gnu::noinline, gnu::cold]] inline void refuse_member(const char* what, u64 number, u64 most)
+{
+    throw config_error(std::string("an in, out or inout of ") + std::to_string(number) + " " + what + ": at most "
+                       + std::to_string(most) + "; a count that was the difference of two has perhaps gone below zero");
+}
+[[noreturn, gnu::noinline, gnu::cold]] inline void refuse_handle(const data_handle& handle)
+{
+    throw config_error("an in, out or inout of handle " + std::to_string(handle.index) + ", " + std::to_string(handle.bytes)
+                       + " B: no runtime has such a handle, it ends at " + std::to_string(member_handles_max - 1) + " and at "
+                       + std::to_string(member_bytes_max) + " B; make it by register_range, register_tile or buffer::handle");
+}
+
+/// What a member has no room for would become the number of a handle, or be cut off: on the host it is refused. On the GPU bodies
+/// get their members from the runtime.
+template <u64 Most>
+SLIPSTREAM_BOTH u64 checked(u64 number, const char* what)
+{
+#if !defined(__CUDA_ARCH__)
+    if (number > Most) refuse_member(what, number, Most);
+#endif
+    return number;
+}
+SLIPSTREAM_BOTH packed_range pack_handle(const data_handle& handle)
+{
+#if !defined(__CUDA_ARCH__)
+    if ((handle.bytes >> member_handle_shift | u64{handle.index + 1} >> (64 - member_handle_shift)) != 0) refuse_handle(handle);
+#endif
+    return pack(handle.address, handle.bytes, handle.index + 1);
+}
+
 } // namespace detail
 
-/// A contiguous array of T a task uses with the given mode. LAYOUT: 16 bytes, see detail::packed_range.
+/// A contiguous array of T a task uses with the given mode; config_error for 1 TiB and more.
+/// LAYOUT: 16 bytes, see detail::packed_range.
 template <class T, access_mode Mode>
 class array_access : detail::access_tag {
     static_assert(detail::check_elements<T, Mode>());
@@ -74,14 +108,12 @@ public:
     array_access() = default;
     /// `count` elements from `data` on.
     SLIPSTREAM_BOTH array_access(pointer data, u64 count)
-        : packed_(detail::pack(reinterpret_cast<u64>(data), count * sizeof(T)))
+        : packed_(detail::pack(reinterpret_cast<u64>(data),
+                               detail::checked<detail::member_bytes_max / sizeof(T)>(count, "elements") * sizeof(T)))
     {
     }
     /// All of a registered buffer.
-    SLIPSTREAM_BOTH array_access(const data_handle& handle)
-        : packed_(detail::pack(handle.address, handle.bytes, handle.index + 1))
-    {
-    }
+    SLIPSTREAM_BOTH array_access(const data_handle& handle) : packed_(detail::pack_handle(handle)) {}
     /// Anything with data() and size(): a buffer<T>, a std::span.
     template <class Range, class = std::enable_if_t<std::is_convertible_v<decltype(std::declval<Range&>().data()), pointer>>>
     array_access(Range&& range) : array_access(range.data(), range.size())
@@ -104,8 +136,8 @@ private:
     detail::packed_range packed_;
 };
 
-/// A 2-D array of T: `rows` rows of `columns` elements, `pitch` bytes apart. LAYOUT: 24 bytes: address, bytes of a row and
-/// handle, rows (low 32 bits) and pitch.
+/// A 2-D array of T: `rows` rows of `columns` elements, `pitch` bytes apart; config_error for rows of 1 TiB and more, and for more
+/// rows or pitch than 2^32 - 1. LAYOUT: 24 bytes: address, bytes of a row and handle, rows and pitch.
 template <class T, access_mode Mode>
 class tile_access : detail::access_tag {
     static_assert(detail::check_elements<T, Mode>());
@@ -118,13 +150,14 @@ public:
 
     tile_access() = default;
     SLIPSTREAM_BOTH tile_access(pointer data, u64 rows, u64 columns, u64 pitch_bytes)
-        : packed_(detail::pack(reinterpret_cast<u64>(data), columns * sizeof(T))), rows_(static_cast<u32>(rows)),
-          pitch_(static_cast<u32>(pitch_bytes))
+        : packed_(detail::pack(reinterpret_cast<u64>(data),
+                               detail::checked<detail::member_bytes_max / sizeof(T)>(columns, "columns") * sizeof(T))),
+          rows_(static_cast<u32>(detail::checked<~u32{0}>(rows, "rows"))),
+          pitch_(static_cast<u32>(detail::checked<~u32{0}>(pitch_bytes, "bytes of pitch")))
     {
     }
     SLIPSTREAM_BOTH tile_access(const data_handle& handle)
-        : packed_(detail::pack(handle.address, handle.bytes, handle.index + 1)), rows_(handle.rows ? handle.rows : 1),
-          pitch_(handle.pitch)
+        : packed_(detail::pack_handle(handle)), rows_(handle.rows ? handle.rows : 1), pitch_(handle.pitch)
     {
     }
 

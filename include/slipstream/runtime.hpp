@@ -204,17 +204,19 @@ private:
         if constexpr (detail::has_short_messages<Task>()) {
             detail::short_room chunks;
             constexpr u32 accesses = detail::census_of<Task>::accesses;
-            if (const u32 slots = detail::encode_short<Task>(&task, type, blocks, chunks); slots != 0) [[likely]] {
-                if (part_table_.of_handle == nullptr) [[likely]] return put_short(core_.get(), accesses, chunks, slots);
+            const detail::short_size size = detail::encode_short<Task>(&task, type, blocks, chunks);
+            if (size.slots != 0) [[likely]] {
+                if (part_table_.of_handle == nullptr) [[likely]] return put_short(core_.get(), accesses, chunks, size);
                 if (const u32 part = detail::only_part(task, part_table_); part != detail::no_single_part)
-                    return put_short_in(part, part_table_.cores[part], accesses, chunks, slots);
+                    return put_short_in(part, part_table_.cores[part], accesses, chunks, size);
             }
         }
         return {};
     }
-    static task_handle put_short(host::runtime_core* core, u32 accesses, const detail::chunk_vector* chunks, u32 slots);
+    static task_handle put_short(host::runtime_core* core, u32 accesses, const detail::chunk_vector* chunks,
+                                 detail::short_size size);
     static task_handle put_short_in(u32 part, host::runtime_core* core, u32 accesses, const detail::chunk_vector* chunks,
-                                    u32 slots);
+                                    detail::short_size size);
 
     std::unique_ptr<host::runtime_core> core_;      ///< null: there are several
     std::unique_ptr<host::partitioned_core> parts_; ///< null: there is one

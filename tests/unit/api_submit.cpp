@@ -486,6 +486,88 @@ TEST_CASE("handles that are no handles of this runtime are refused", "[api]")
     CHECK(rt.query({0, 12345}).state == task_state::pending);
 }
 
+TEST_CASE("what a member has no room for is refused where the member is made, with the number and the limit", "[api]")
+{
+    u64 x = 0;
+    const u64 below_zero = u64{3} - 4;
+    const std::string text = thrown<config_error>([&] { inout<u64>(&x, below_zero); });
+    INFO(text);
+    CHECK(text.find("of 18446744073709551615 elements") != std::string::npos);
+    CHECK(text.find("at most 137438953471") != std::string::npos);
+    constexpr u64 most = detail::member_bytes_max;
+    CHECK(in<u64>(&x, most / 8).bytes() == most / 8 * 8);
+    CHECK(in<u64>(&x, most / 8).handle_plus_one() == 0);
+    CHECK_THROWS_AS(in<u64>(&x, most / 8 + 1), config_error);
+    CHECK(in<char>(reinterpret_cast<char*>(&x), most).size() == most);
+    CHECK_THROWS_AS(in<char>(reinterpret_cast<char*>(&x), most + 1), config_error);
+    CHECK_THROWS_AS(in<u64>(std::span<const u64>(&x, below_zero)), config_error);
+
+    constexpr u64 longest = ~u32{0};
+    CHECK(in2d<u64>(&x, longest, 1, longest).rows() == longest);
+    CHECK(in2d<u64>(&x, longest, 1, longest).pitch() == longest);
+    const auto tile_text = [&](u64 rows, u64 columns, u64 pitch) {
+        return thrown<config_error>([&] { inout2d<u64>(&x, rows, columns, pitch); });
+    };
+    CHECK(tile_text(longest + 1, 1, 8).find("of 4294967296 rows: at most 4294967295") != std::string::npos);
+    CHECK(tile_text(1, below_zero, 8).find("of 18446744073709551615 columns") != std::string::npos);
+    CHECK(tile_text(1, 1, longest + 1).find("of 4294967296 bytes of pitch") != std::string::npos);
+
+    const data_handle good{detail::member_handles_max - 1, 4096, most, 0, 0};
+    CHECK(in<u64>(good).handle_plus_one() == detail::member_handles_max);
+    CHECK(in<u64>(good).bytes() == most);
+    CHECK(in<u64>(data_handle{}).bytes() == 0);
+    for (const data_handle& bad : {data_handle{1u << 24, 4096, 8, 0, 0}, data_handle{0, 4096, most + 1, 0, 0}}) {
+        CHECK_THROWS_AS(in<u64>(bad), config_error);
+        CHECK_THROWS_AS(in2d<u64>(bad), config_error);
+    }
+}
+
+TEST_CASE("a handle that this runtime has not given out is refused on every way to submit it, and all goes on", "[api]")
+{
+    in_time(20, [] {
+        for (const u32 parts : {1u, 2u}) {
+            INFO(parts << " parts");
+            auto c = host_config();
+            c.parts = parts;
+            c.handles_max = 100;
+            c.host_workers = 4;
+            engine rt(c), other(c);
+            std::vector<u64> x(100, 1), mine(4, 1);
+            const data_handle known = rt.register_range(mine.data(), 8);
+            data_handle foreign; // the first that this runtime does not have, and one beyond all that it ever has
+            for (auto& word : x) foreign = other.register_range(&word, 8);
+            const data_handle next{known.index + 1, reinterpret_cast<u64>(&x[1]), 8, 0, 0};
+            data_handle beyond = foreign;
+            beyond.index = 5000;
+            CHECK(rt.wait(rt.submit(step_task{known})).ok()); // there is a ring, for the quick way
+            u64 sum[2] = {};
+            task_handle h{};
+            for (const data_handle& bad : {next, foreign, beyond}) {
+                INFO("handle " << bad.index);
+                const std::string text = thrown<config_error>([&] { rt.submit(step_task{bad}); });
+                INFO(text);
+                CHECK(text.find("handle " + std::to_string(bad.index) + " is not of this runtime") == 0);
+                CHECK_THROWS_AS(rt.submit(step_task{bad}, {.blocks = 2}), config_error);
+                CHECK_THROWS_AS(rt.submit(step_task{bad}, {.order = ordering::no_access}), config_error);
+                CHECK_THROWS_AS(rt.submit(step_task{bad}, {.order = ordering::whole_memory}), config_error);
+                CHECK_THROWS_AS(rt.submit(step_task{bad}, {.after = rt.submit(marker_task{})}), config_error);
+                CHECK_THROWS_AS(rt.try_submit(step_task{bad}, h), config_error);
+                CHECK_THROWS_AS(rt.submit(tile_sum_task{in2d<u32>(bad), {sum, 2}}), config_error);
+                CHECK_THROWS_AS(rt.submit(marker_task{}, {.accesses = on(access_mode::read, bad)}), config_error);
+                CHECK_THROWS_AS(rt.submit(step_task{known}, {.accesses = {writes(&mine[1], 8), on(access_mode::read, bad)}}),
+                                config_error);
+            }
+            // Nothing of it was submitted, and the handle is good once it was given out.
+            const data_handle given = rt.register_range(&mine[1], 8);
+            CHECK(given.index == next.index);
+            CHECK(rt.wait(rt.submit(step_task{given})).ok());
+            CHECK(rt.wait_all());
+            CHECK(mine == std::vector<u64>{4, 4, 1, 1});
+            CHECK(std::ranges::count(x, u64{1}) == 100);
+        }
+    });
+}
+
 TEST_CASE("a failing body gives its code, on whichever block it was; others stay complete", "[api]")
 {
     in_time(20, [] {

@@ -193,7 +193,7 @@ TEST_CASE("a crossing task's message is the task's own, but for the modes of oth
             std::memcpy(reinterpret_cast<unsigned char*>(&task) + 4 * layout.member_offset[k], &range, sizeof range);
         }
         detail::short_room plain;
-        const u32 slots = detail::short_encoder_of<several>()(&task, 9, 17, plain);
+        const u32 slots = detail::short_encoder_of<several>()(&task, 9, 17, plain).slots;
         REQUIRE(slots == 2);
         const auto same = [&](const host::message_room& message, u32 c, u64 ignored) {
             for (u32 half = 0; half < 2; ++half) REQUIRE((message[c][half] | ignored) == (plain[c][half] | ignored));

@@ -50,7 +50,7 @@ made make_of(const u32* bytes)
     std::fill(std::begin(room), std::end(room), detail::chunk_vector{~u64{0}, ~u64{0}});
     constexpr detail::short_encoder encode = detail::short_encoder_of<T>();
     static_assert(encode != nullptr);
-    const u32 count = abi::slot_chunks * encode(bytes, 3, 17, room);
+    const u32 count = abi::slot_chunks * encode(bytes, 3, 17, room).slots;
     made m{};
     for (u32 c = 0; c < count; ++c) m.chunks.push_back(std::bit_cast<abi::chunk>(room[c]));
     if (count != 0) m.header = abi::message_header::decode(m.chunks[0]);
