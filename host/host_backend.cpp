@@ -1,6 +1,7 @@
 // The host device: control block and workers are threads. Real bodies, real results, not GPU times.
 #include "host/backend.hpp"
 #include "device/control.hpp"
+#include "host/start_threads.hpp"
 #include <cassert>
 #include <algorithm>
 #include <atomic>
@@ -51,9 +52,11 @@ public:
         arguments_ = arguments;
         state_.emplace(arguments.memory.n, arguments.offsets, arguments.near_saved, arguments.far);
         device::reset_phases<P>(*state_);
+        // Before the threads, which begin when all of them are there: where one is missing none has begun, and threads_ is empty.
         resident_.store(workers_ + 1, std::memory_order_relaxed);
-        threads_.emplace_back([this] { control(); });
-        for (u32 w = 0; w < workers_; ++w) threads_.emplace_back([this, w] { work(w); });
+        threads_ = start_threads("host_workers = " + std::to_string(workers_), workers_ + 1,
+                                 "lower config::host_workers, or raise this process's limits of threads and of address space",
+                                 [this](u32 i) { i == 0 ? control() : work(i - 1); });
     }
 
     stream_port* streams() override { return nullptr; }

@@ -2,13 +2,16 @@
 #include "host/engines/acs_scheduler.hpp"
 #include "host/engines/declared_accesses.hpp"
 #include "host/engines/run_clock.hpp"
+#include "host/start_threads.hpp"
 
 namespace slipstream::engines {
 
-acs_scheduler::acs_scheduler(u32 threads, executor& tasks) : executor_(tasks)
+acs_scheduler::acs_scheduler(u32 threads, executor& tasks)
+    : executor_(tasks),
+      threads_(host::start_threads("acs-sw", threads,
+                                   "ask for fewer, or raise this process's limits of threads and of address space",
+                                   [this](u32 i) { serve(i); }))
 {
-    threads_.reserve(threads);
-    for (u32 i = 0; i < threads; ++i) threads_.emplace_back([this, i] { serve(i); });
 }
 
 acs_scheduler::~acs_scheduler()

@@ -34,6 +34,7 @@ public:
         virtual void execute(u32 thread, const program& p, const program_task& t) = 0;
     };
 
+    /// device_error: so many threads are not to be had.
     acs_scheduler(u32 threads, executor& tasks);
     ~acs_scheduler();
     acs_scheduler(const acs_scheduler&) = delete;
@@ -65,7 +66,7 @@ private:
     u32 entered_ = 0; ///< threads that have begun this run
     bool quit_ = false;
     std::exception_ptr failure_;
-    std::vector<std::thread> threads_;
+    std::vector<std::thread> threads_; ///< behind all that they look at
 };
 
 } // namespace slipstream::engines

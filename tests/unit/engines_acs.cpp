@@ -1,4 +1,5 @@
 // What acs-sw does without CUDA: the window of 32 against all pairs, and its threads over host bodies.
+#include "few_threads.hpp"
 #include "trace_catch.hpp"
 
 #include "host/engines/acs_scheduler.hpp"
@@ -188,6 +189,24 @@ TEST_CASE("a missing RAW, WAR or WAW edge turns verified false on ACS-SW's threa
         scheduler.run(load->program());
         CHECK_FALSE(load->verify().verified);
     }
+}
+
+TEST_CASE("ACS-SW without its threads is an error that says how many there were", "[engines][acs]")
+{
+    if (!tests::threads_can_be_few) return;
+    host_executor bodies(1);
+    const tests::few_threads limit(20);
+    REQUIRE(limit.set());
+    std::string said;
+    try {
+        const acs_scheduler scheduler(2000, bodies);
+    } catch (const device_error& e) {
+        said = e.what();
+    }
+    INFO(said);
+    CHECK(said.find("acs-sw: only ") == 0);
+    CHECK(said.find(" of 2000 threads") != std::string::npos);
+    CHECK(said.find("ask for fewer") != std::string::npos);
 }
 
 TEST_CASE("a fault in one thread ends the run, and the next run is a good one", "[engines][acs]")
