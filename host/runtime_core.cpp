@@ -43,17 +43,6 @@ struct ring_lease {
     std::atomic<bool>* taken;
 };
 
-/// The rings this thread holds, in any runtime.
-struct thread_rings {
-    std::vector<ring_lease> leases;
-    ~thread_rings()
-    {
-        const std::lock_guard lock(alive_mutex);
-        for (auto& lease : leases)
-            if (alive.contains(lease.core)) lease.taken->store(false, std::memory_order_release);
-    }
-};
-thread_local thread_rings my_rings;
 /// Those used last. Runtimes have numbers from 1 on, which do not come again. Its place is fixed when the program is loaded:
 /// position-independent code would otherwise call a function to find it, at each submission.
 struct ring_used {
@@ -62,6 +51,25 @@ struct ring_used {
 };
 /// by part: an engine of one uses the first
 [[gnu::tls_model("initial-exec")]] thread_local constinit ring_used last_rings[abi::parts_max]{};
+
+/// The thread ends, and has given its rings back. Nothing is destroyed here, so that objects of the thread whose destructors come
+/// behind that of my_rings, and static ones, may still look.
+thread_local constinit bool rings_given_back = false;
+
+/// The rings this thread holds, in any runtime. Not to be looked at when rings_given_back.
+struct thread_rings {
+    std::vector<ring_lease> leases;
+    ~thread_rings()
+    {
+        // Another thread may have them from here on: nothing is written there by the short way either.
+        rings_given_back = true;
+        for (ring_used& last : last_rings) last = {};
+        const std::lock_guard lock(alive_mutex);
+        for (auto& lease : leases)
+            if (alive.contains(lease.core)) lease.taken->store(false, std::memory_order_release);
+    }
+};
+thread_local thread_rings my_rings;
 
 void check_config(config& c, bool any_size)
 {
@@ -305,9 +313,11 @@ runtime_core::ring& runtime_core::own_ring(u32& index)
         last_rings[member_.part] = {id_, rings_[ring].get()};
         return *rings_[ring];
     };
-    // without a look at the leases: a static object's destructor may come behind theirs
     if (const ring_used& last = last_rings[member_.part]; last.core == id_)
         return found(static_cast<const runtime_core::ring*>(last.ring)->index);
+    if (rings_given_back)
+        throw config_error("this thread ends and has given its submission ring back: a thread_local or static object submits in "
+                           "its destructor; let it do so before the thread ends");
     for (const auto& lease : my_rings.leases)
         if (lease.core == id_) return found(lease.ring);
     for (u32 r = 0; r < rings_.size(); ++r) {
@@ -574,7 +584,7 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
 
 bool runtime_core::holds_ring() const
 {
-    if (last_rings[member_.part].core == id_) return true; // as in own_ring()
+    if (rings_given_back) return false;
     return std::ranges::any_of(my_rings.leases, [&](const ring_lease& lease) { return lease.core == id_; });
 }
 
@@ -1104,7 +1114,7 @@ void runtime_core::release(void* memory, u64 bytes, std::function<bool()> also, 
             p.low_water[handle.ring] = rings_[handle.ring]->unordered_end;
         }
     } catch (const error&) {
-        // No ring for this thread, or no room in it for the batch: then it waits for all that was submitted.
+        // No ring for this thread, or none any more, or no room in it for the batch: then it waits for all that was submitted.
     }
     const std::lock_guard lock(mutex_);
     pool_.pending.push_back(p);

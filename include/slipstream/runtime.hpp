@@ -72,6 +72,8 @@ using deadline = std::chrono::steady_clock::time_point;
 /// Thread-safety: all members may be called from any thread, construction and destruction excepted. Each submitting thread has a
 /// submission ring of its own: tasks of one thread are ordered as submitted, tasks of several threads by their accesses in the
 /// order of admission, and by `after`. With config::parts above 1 one thread submits; the others may wait, register and allocate.
+/// A thread gives its ring back when it ends: what its thread_local objects, or static ones, submit in their destructors may come
+/// behind that (config_error). They may release memory, as a buffer does.
 /// Errors: device_error when the device was lost; config_error for arguments that cannot work.
 class runtime_base {
 public:

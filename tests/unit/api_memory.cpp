@@ -1,7 +1,9 @@
 // Buffers, uploads, downloads, copy, fill, handles and tiles, on the host device.
 #include "api_tasks.hpp"
+#include <functional>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <random>
 
 using namespace slipstream;
@@ -90,6 +92,67 @@ TEST_CASE("memory of a buffer comes back only when its last task is done", "[api
             }
         }
         CHECK_THROWS_AS(rt.allocate(8192), config_error);
+    });
+}
+
+namespace {
+
+struct call_at_end {
+    std::function<void()> call;
+    ~call_at_end()
+    {
+        if (call) call();
+    }
+};
+// In the order in which a thread makes them: they go the other way round, and before them what gives the thread's rings back.
+thread_local std::optional<buffer<u64>> last_of_thread;
+thread_local call_at_end later_at_thread_end, at_thread_end;
+
+} // namespace
+
+TEST_CASE("a thread_local buffer goes behind its thread's ring: nothing is written into a ring that is another thread's by then",
+          "[api][memory]")
+{
+    in_time(20, [] {
+        for (const u32 parts : {1u, 2u}) {
+            INFO(parts << " parts");
+            auto c = host_config();
+            c.rings = 1;
+            c.parts = parts;
+            c.memory_bytes = 4096;
+            engine rt(c);
+            u64 x = 1;
+            task_handle before{}, behind{};
+            std::string said;
+            std::atomic<u32> turn{0};
+            std::thread next([&] {
+                while (turn != 1) std::this_thread::sleep_for(100us);
+                before = rt.submit(step_task{{&x, 1}}); // takes the ring
+                turn = 2;
+                while (turn != 3) std::this_thread::sleep_for(100us);
+                behind = rt.submit(step_task{{&x, 1}});
+            });
+            std::thread([&] {
+                last_of_thread.emplace(rt, 512);
+                later_at_thread_end.call = [&] { turn = 3; };
+                at_thread_end.call = [&] {
+                    turn = 1;
+                    while (turn != 2) std::this_thread::sleep_for(100us);
+                    said = thrown<config_error>([&] { rt.submit(step_task{{&x, 1}}); });
+                    last_of_thread.reset(); // gives the memory back
+                };
+                rt.submit(step_task{*last_of_thread});
+            }).join();
+            next.join();
+            INFO(said);
+            CHECK(said.find("given its submission ring back") != std::string::npos);
+            CHECK(behind.ring == before.ring);
+            CHECK(behind.position == before.position + 1);
+            CHECK(rt.wait_all());
+            CHECK(x == stepped(1, 2));
+            buffer<u64> again(rt, 512); // all of the pool: it came back
+            CHECK(rt.part_of(again.data()) == 0);
+        }
     });
 }
 
