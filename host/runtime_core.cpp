@@ -754,6 +754,8 @@ void runtime_core::resume()
 void runtime_core::run_batch()
 {
     if (!config_.batch) throw config_error("run_batch() needs config::batch");
+    // One at a time: who comes to the end of its own would pause the next one's.
+    const std::lock_guard lock(batch_mutex_);
     paused_ = false;
     while (!all_retired() || !away_.load(std::memory_order_acquire)) {
         throw_if_dead();

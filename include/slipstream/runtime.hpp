@@ -126,7 +126,8 @@ public:
     /// away until resume(). Returns when it has left.
     void pause();
     void resume();
-    /// Batch mode: runs what the rings hold, and returns when it is done.
+    /// Batch mode: runs what the rings hold, and returns when it is done. Of several threads one after another does; what others
+    /// submit meanwhile may run with it.
     void run_batch();
 
     /// Declares memory as a unit of dependency. Two registered handles must be equal or disjoint (config_error otherwise).

@@ -1,5 +1,7 @@
 // The kernel's life: pause, relaunch, batch mode, blocks and tickets, flight log, several runtimes, configuration errors.
 #include "api_tasks.hpp"
+#include "host/runtime_core.hpp"
+#include "wrapped_backend.hpp"
 #include <map>
 #include <random>
 
@@ -191,6 +193,87 @@ TEST_CASE("batch mode runs nothing before run_batch and everything in it, again 
         }
         rt.run_batch(); // nothing to do
         CHECK_THROWS_AS(rt.resume(), config_error);
+    });
+}
+
+namespace {
+
+/// Two threads in run_batch(): the first, at its end, has seen that its batch is done, and waits until the other has begun its own.
+struct batch_meeting {
+    static inline std::atomic<u32> turn{0}; ///< 1: the service thread is to stand still; 2: it does; 3: the second thread's turn
+    static inline std::atomic<u32> looks_of_second{0};
+    static inline thread_local u32 who = 0; // 1, 2: the threads
+    static inline thread_local u32 looks = 0;
+
+    static void delay(device::edge e)
+    {
+        if (e != device::edge::A7_low_water || who == 0) return;
+        if (who == 2) ++looks_of_second;
+        if (who != 1 || ++looks != 2) return; // at the second of two rings; the first is the other thread's
+        turn = 1;
+        while (turn != 2) std::this_thread::yield();
+        turn = 3;
+        const auto until = after(200ms); // it does not come if the first thread's end is waited for
+        while (looks_of_second == 0 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    }
+};
+
+class patient_service final : public wrapped_backend {
+public:
+    using wrapped_backend::wrapped_backend;
+    bool running() override
+    {
+        while (batch_meeting::turn != 0) {
+            u32 asked = 1;
+            batch_meeting::turn.compare_exchange_strong(asked, 2);
+            std::this_thread::yield();
+        }
+        return wrapped_backend::running();
+    }
+};
+
+} // namespace
+
+TEST_CASE("run_batch by two threads: one that comes to its end does not pause what the other has just begun", "[api][run]")
+{
+    in_time(20, [] {
+        auto c = host_config();
+        c.batch = true;
+        c.rings = 2;
+        host::beginning start;
+        start.around = [](std::unique_ptr<host::backend> inner) { return std::make_unique<patient_service>(std::move(inner)); };
+        host::runtime_core core(c, detail::image_of<detail::platforms, step_task, copy_task, fill_task, marker_task>(), start);
+        std::atomic<u32> rings{0};
+        u64 x = 1;
+        const auto submit = [&] {
+            const step_task task{{&x, 1}};
+            task_handle h;
+            (void)core.submit(0, &task, {}, true, h);
+            ++rings;
+            return h;
+        };
+        task_handle last{};
+        std::thread second([&] {
+            CHECK(submit().ring == 0);
+            while (batch_meeting::turn != 3) std::this_thread::yield();
+            last = submit();
+            batch_meeting::who = 2;
+            core.run_batch();
+        });
+        while (rings == 0) std::this_thread::yield();
+        CHECK(submit().ring == 1);
+        core.run_batch();
+        CHECK(x == stepped(1, 2));
+
+        device::host_delay_hook = &batch_meeting::delay;
+        batch_meeting::who = 1;
+        core.run_batch(); // nothing to do
+        batch_meeting::who = 0;
+        batch_meeting::turn = 0;
+        second.join();
+        device::host_delay_hook = nullptr;
+        CHECK(core.query(last).ok());
+        CHECK(x == stepped(1, 3));
     });
 }
 
