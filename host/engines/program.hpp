@@ -31,9 +31,17 @@ public:
     explicit program(const kernel_image& image) : image_(image) {}
 
     /// Appends a task of type `type`; `after` holds indices of earlier tasks of this program. Returns its index.
+    /// config_error, and nothing is appended: there is no such type, or no such earlier task; engines would index by them.
     u32 add(u32 type, const void* task, u32 blocks, std::span<const declared_access> accesses, std::span<const u32> after = {},
             ordering order = ordering::by_access, std::string_view name = {})
     {
+        if (type >= image_.types)
+            throw config_error("task type " + std::to_string(type) + " is not in the program's list, which has "
+                               + std::to_string(image_.types));
+        for (const u32 earlier : after)
+            if (earlier >= tasks_.size())
+                throw config_error("`after` of task " + std::to_string(tasks_.size()) + " names task " + std::to_string(earlier)
+                                   + ", which is not an earlier one: pass what add() returned for those");
         program_task t;
         t.type = type;
         t.blocks = blocks;

@@ -80,6 +80,28 @@ TEST_CASE("a program copies a struct's own bytes: what lies behind it is not rea
     CHECK(p.argument_words()[1] == six);
 }
 
+TEST_CASE("a program refuses a type that is not in its list, and an `after` that is no earlier task, and is as before", "[engines]")
+{
+    program p(image());
+    const engine_failing task{1};
+    const u32 type = 2, types = p.image().types;
+    const auto refused = [&](u32 t, std::vector<u32> after) {
+        const std::size_t words = p.argument_words().size(), tasks = p.tasks().size();
+        const std::string text = message_of([&] { p.add(t, &task, 1, {}, after); });
+        CHECK(p.argument_words().size() == words);
+        CHECK(p.tasks().size() == tasks);
+        return text;
+    };
+    CHECK(refused(type, {0}).find("`after` of task 0 names task 0") == 0); // itself
+    CHECK(p.add(type, &task, 1, {}) == 0);
+    CHECK(p.add(type, &task, 1, {}, std::vector<u32>{0}) == 1);
+    CHECK(refused(type, {0, 1, 2}).find("`after` of task 2 names task 2") == 0);
+    CHECK(refused(type, {~0u}).find("names task 4294967295") != std::string::npos);
+    CHECK(refused(types, {}).find("task type " + std::to_string(types)) == 0);
+    CHECK(refused(~0u, {}).find("task type 4294967295") == 0);
+    CHECK(p.add(type, &task, 1, {}, std::vector<u32>{1, 0}) == 2);
+}
+
 TEST_CASE("unknown engines and devices are refused with what would do", "[engines]")
 {
     const auto device = open_device("host");
