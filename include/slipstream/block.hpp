@@ -10,6 +10,8 @@
 //   scan_add(value)              exclusive prefix sum over the block
 //   warp_reduce_add(value), warp_scan_add(value)   the same over 32 lanes (1 on the host)
 //   fail(code)                   the task has failed with code != 0; the body should return soon after. See task_status
+// A body throws nothing: on the GPU it cannot, and an exception that leaves one on the host device ends the process
+// (std::terminate).
 // On the GPU a block has 256 threads, or as many as the task type says: `static constexpr u32 threads`, 32, 64 or 128. A worker
 // runs several blocks of a large task side by side then, each at its own pace: what suits bodies that wait a lot, or that need
 // few threads. Each has Task::shared_bytes of its own: 256 / threads times as much must fit an SM. Below 256 threads the

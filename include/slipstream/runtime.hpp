@@ -159,7 +159,8 @@ public:
     /// blocks while that is full.
     void release(void* memory, u64 bytes);
     /// Copies host memory to the device, ordered like a task that writes [to, to + bytes). The host memory may be reused at once.
-    /// Waits while all staging memory is in use; in batch mode, where it comes back with run_batch(), throws config_error instead.
+    /// Waits while all staging memory is in use; in batch mode, where it comes back with run_batch(), throws config_error instead,
+    /// also in the middle: more than a quarter of the staging memory is copied in pieces, the first of which may be submitted then.
     task_handle upload(void* to, const void* from, u64 bytes);
     /// Copies device memory to the host, ordered like a task that reads it; returns when the data is there.
     /// Throws task_error when the memory is poisoned: see task_status. Refused in batch mode (config_error): submit a
@@ -256,9 +257,9 @@ kernel_image image_of()
 
 } // namespace detail
 
-/// A contiguous array in device memory, taken from the runtime's pool; the destructor releases it. Movable, not copyable:
-/// what was moved from is empty. Not thread-safe by itself. Throws what allocate, upload and download throw, and config_error
-/// for sizes that cannot be.
+/// A contiguous array in device memory, taken from the runtime's pool; the destructor gives it back there: a buffer goes before its
+/// runtime. Movable, not copyable: what was moved from is empty. Not thread-safe by itself. Throws what allocate, upload and
+/// download throw, and config_error for sizes that cannot be.
 template <class T>
 class buffer {
     static_assert(std::is_trivially_copyable_v<T> && !std::is_const_v<T>,
