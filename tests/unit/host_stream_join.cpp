@@ -292,6 +292,23 @@ TEST_CASE("a refused join leaves nothing behind; more joins than words wait for 
 
 TEST_CASE("a stream's callback may come after the runtime is gone", "[api][stream]")
 {
+    // With words that live on it is seen: the callback finds the board closed and raises none.
+    in_time(10, [] {
+        played_streams streams;
+        host::stream_join::word join_words[host::stream_join::words]{}, signal_words[host::stream_join::words]{};
+        const auto raised = [&] { return std::ranges::count_if(join_words, [](const auto& w) { return w.raw != 0; }); };
+        {
+            host::stream_join joins(join_words, signal_words);
+            host::stream_point point{};
+            REQUIRE(joins.join(streams, played_streams::handle(1), point));
+            REQUIRE(joins.join(streams, played_streams::handle(2), point));
+            streams.finish(1);
+            CHECK(raised() == 1);
+        }
+        streams.finish(2);
+        CHECK(streams.callbacks[played_streams::handle(2)].empty()); // it was called
+        CHECK(raised() == 1);
+    });
     in_time(10, [] {
         played_streams streams;
         streams.work(1);
