@@ -6,12 +6,14 @@
 //
 // WHEN      nothing is in flight, or nothing but bypassed tasks that worker 0 has answered, all of them, fewer than a
 //           mailbox has places; and no body has ever failed. So nobody is before the task: no predecessor, no poison, and on its
-//           worker no mail. Those that were answered lie before it in that worker's own order. And only a message of one ring
-//           slot with nothing behind it, as far as was seen: of many tasks together only the first would gain.
+//           worker no mail, but for broadcasts of which it has no block, which it passes over. Those that were answered lie before
+//           it in that worker's own order. And only a message of one ring slot with nothing behind it, as far as was seen: of many
+//           tasks together only the first would gain.
 // MAILS     two roles mail to worker 0, never at once. Ingest counts on from what the scheduler had sent when nothing was in flight
 //           (first_sent). The scheduler has nothing to mail until a task comes that is not bypassed. That one was decoded behind
-//           ingest's mails: the scheduler looks for these before it mails, sees them all, and counts on from there (adopt).
-//           Until then it takes no answers to them.
+//           ingest's mails: the scheduler looks for these before it mails, sees them all, and counts on from there (adopt), once
+//           all broadcasts are booked and worker 0 owes no more answers than there are places. Until then it takes no answers to
+//           them.
 // COMPLETE  when its answer was taken and it has come to its turn in the ready queue, in either order: `outstanding` begins with
 //           two. So the linker has it before it hears of its end.
 // HOST      worker 0 stores the ring's early mark, behind a fence of system scope. All tasks before this one are complete, those of

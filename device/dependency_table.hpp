@@ -11,8 +11,8 @@
 //   (waits_max tasks at most). Its workers then wait for the finished counts of those. The scheduler mails in the order in which
 //   tasks are handed over, so whatever a mail waits for was mailed before it.
 //   A task of more blocks than workers draws tickets and cannot be waited for in this way, nor can one in a tainted slot.
-// OWNERS  the linker role alone, but for `brief`, `joins`, `joins_both` and what they wait for (control_state::awaited_by), which
-//         the scheduler reads of tasks that were handed over.
+// OWNERS  the linker role alone, but for `brief`, `joins`, `joins_both`, `targets` and what they wait for
+//         (control_state::awaited_by), which the scheduler reads of tasks that were handed over.
 // COST    every operation takes up to 32 tasks, a lane each, and costs much the same for one as for 32. Link: a word of the row
 //         for each 32 slots, and for each predecessor one bit set and an entry of its list. Complete: a count down for each
 //         successor: those of a list by four lanes a task, eight tasks at a time, without a look at a row; of a task with more

@@ -50,7 +50,7 @@
     X(R5R12_failure_fence, "worker, when a block failed: the finished count precedes the completion word")               \
     X(R5_done,            "worker -> scheduler: completion word")                                                       \
     X(A5_done,            "scheduler polls the completion words")                                                       \
-    X(R12_finished,       "worker -> worker: one more block has run in this slot")                                      \
+    X(R12_finished,       "worker -> worker, scheduler: one more block has run in this slot")                           \
     X(A12_finished,       "worker of a staged task polls the finished counts that it waits for")                        \
     X(A12_finished_fence, "it acquires after the poll that succeeded")                                                  \
     X(A24_finished,       "scheduler polls the finished counts of tasks that were mailed to all workers; "                \

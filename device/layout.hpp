@@ -22,7 +22,8 @@
 //                                                                                  (its last words: worker w, for its next launch);
 //                                                                                  of tasks that come alone, ingest -> worker 0
 //                                                              mailbox[workers + i]   scheduler -> workers, see broadcast.hpp
-//   record.finished       workers add -> workers that wait, device; the linker resets it when nobody can be waiting
+//   record.finished       workers add -> workers that wait, and the scheduler (broadcast.hpp), device; the linker resets it when
+//                         nobody can be waiting
 //   record.failed_by      a worker -> workers that wait, device; likewise
 //   channel[a][b]         scheduler of part a -> scheduler of part b, device: see crossing.hpp
 //   done[w]               worker w -> scheduler, device (0: and ingest)   stop                notifier -> workers, device
@@ -591,7 +592,8 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
 //   ingest fills while a slot is filling; the roles behind it read once it is decoded   pool_next .. first_block
 //   admission alone  live, index, book, exposed, orders, batch; it fills a row of predecessors before it hands the task on
 //   notifier alone   notices, flips, low_water
-//   linker alone     arriving .. targets, but for brief, joins and joins_both; meetings, crossings_linked
+//   linker alone     arriving .. targets, but for brief, joins and joins_both; meetings, crossings_linked. The scheduler reads
+//                    `targets` of broadcasts that are out, which stand still meanwhile
 //   ingest while a slot is filling, then linker and scheduler read   crossings
 //   between ingest and scheduler   bypass_number, bypass_slots, first_sent; the scheduler alone   bypass_adopted (bypass.hpp)
 //   linker fills before a task is handed over; the scheduler reads   brief, joins, joins_both, waits_near, waits_far

@@ -43,8 +43,10 @@
 // OWNERS  this role alone writes mails, but for those of bypassed tasks, and what they wait for, and the mailboxes of broadcasts.
 //         Lane k looks after the workers 32 g + k.
 // STATES  of a worker: idle (sent == seen) -> busy -> full (sent - seen = P::mailbox_depth) by mails; back by completions.
+//         Broadcasts that are not booked are in neither.
 //         outstanding[slot]: answers due. Without tickets: of all blocks, from the start. With tickets: of the invited workers,
-//         and one more until the tickets are drawn. Of a bypassed one: its answer, and its turn. 0: complete.
+//         and one more until the tickets are drawn. Of a bypassed one: its answer, and its turn. 0: complete. Of a broadcast
+//         that is not booked nothing is taken off.
 // EDGES   A5 (done, relaxed poll) + R4A5 (one acq_rel fence at device scope) + R4 (mail, relaxed): completion -> successor.
 //         Without the fence PTX gives no causality from the completed worker to the mailed one.
 //         R13 (completed) goes out before the fence, so that the linker works meanwhile: what it hands back (A14) is mailed after
@@ -1133,7 +1135,7 @@ private:
     u32 fenced_ = 0;      ///< entries of the ready queue, all popped ones included, that were seen when
                           ///< the last fence was made; wraps
     u32 covered_ = 0;     ///< tasks linked when the last fence was made, wrapping; see ready_entry
-    u32 mails_ = 0;       ///< mails not yet answered
+    u32 mails_ = 0;       ///< mails not yet answered; of broadcasts those that are booked
     typename P::template lane_array<u32, Groups> seen_; ///< of this lane's workers, as in control_state:
                                                         ///< a poll looks at nothing else
     u32 forward_ = 0;     ///< tasks at the head of the ready queue that were brought there: they cross

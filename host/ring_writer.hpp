@@ -62,7 +62,9 @@ public:
         do {
             device::ring_slot<P>& slot = ring_[at & (slots_ - 1)];
             const chunk_vector tag = tag_at(at);
+#if !defined(__CUDACC__) // it does not know it, and says so; no submission goes through it
 #pragma GCC unroll 4
+#endif
             for (u32 c = 0; c < abi::slot_chunks; ++c) store<Store>(slot, c, chunks[c], tag);
             chunks += abi::slot_chunks;
         } while (++at != end);

@@ -1,5 +1,6 @@
 // The API on the GPU: order, blocks, memory, failures, pause and relaunch, deadlines.
 #include "gpu_tasks.cuh"
+#include "host/runtime_core.hpp"
 #include <algorithm>
 #include <numeric>
 #include <random>
@@ -393,6 +394,8 @@ TEST_CASE("rows of tasks of several brief blocks, single ones between them, park
             }
             (in_x ? x : y).download(seen);
             CHECK(seen == expected);
+            rt.pause();
+            CHECK((rt.core().broadcasts() > 0) == broadcast);
         }
     });
 }
@@ -400,6 +403,7 @@ TEST_CASE("rows of tasks of several brief blocks, single ones between them, park
 TEST_CASE("a block of a row of wide tasks fails: those behind it are cancelled, and none is lost", "[gpu][broadcast][failure]")
 {
     in_time(20, [] {
+        u64 broadcasts = 0;
         for (u32 round = 0; round < 20; ++round) {
             gpu_engine rt(gpu_config());
             buffer<u64> x(rt, 1000), y(rt, 1000);
@@ -415,7 +419,10 @@ TEST_CASE("a block of a row of wide tasks fails: those behind it are cancelled, 
             for (const auto h : before) CHECK(rt.wait(h).ok());
             CHECK(rt.wait(fails).state == task_state::failed);
             for (const auto h : after) CHECK(rt.wait(h).state == task_state::cancelled);
+            rt.pause();
+            broadcasts += rt.core().broadcasts();
         }
+        CHECK(broadcasts > 0);
     });
 }
 
