@@ -738,6 +738,10 @@ void runtime_core::signal_stream(cuda_stream stream, task_handle handle)
 
 void runtime_core::pause()
 {
+    if (config_.batch) { // away but for run_batch(), which nobody could resume
+        const std::lock_guard lock(batch_mutex_);
+        return throw_if_dead();
+    }
     begin_pause();
     for (u32 attempt = 0; !away_.load(std::memory_order_seq_cst); ++attempt) {
         throw_if_dead();

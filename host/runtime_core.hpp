@@ -3,7 +3,7 @@
 // OWNERS  ring r's writer and `submitted`: the thread that holds the ring (one per thread, given back when the thread ends)
 //         launch, command word, backend: the service thread alone
 //         memory pools, registration, names: under mutex_ (none of them on the submit path), which nobody holds while waiting
-//         batches: one thread at a time is in run_batch(), under batch_mutex_, which nothing else takes
+//         batches: one thread at a time is in run_batch(), under batch_mutex_, which only pause() takes besides, to wait for it
 // STATES  of the kernel: away -> resident (service: something was published and nobody paused) -> away (residency limit, park,
 //         drain). No wake-up is lost: the service thread compares submitted with retired at every turn while the kernel is away.
 #pragma once
@@ -254,7 +254,7 @@ private:
     std::atomic<bool> ending_{false}; ///< in the destructor
     std::atomic<bool> stop_{false};
     std::atomic<bool> paused_{false};
-    std::mutex batch_mutex_; ///< of run_batch(), all the time
+    std::mutex batch_mutex_; ///< of run_batch(), all the time; of pause() in batch mode
     std::atomic<bool> away_{true};
     std::atomic<bool> dead_{false};
     std::atomic<u32> handles_given_{0}; ///< size of ranges_; beside dead_: both are looked at by each submission

@@ -123,7 +123,7 @@ public:
     void signal_stream(cuda_stream stream, task_handle handle);
 
     /// Lets the kernel leave at the next block boundary (behind a task that was chained to the one in hand, too) and keeps it
-    /// away until resume(). Returns when it has left.
+    /// away until resume(). Returns when it has left. In batch mode it is away; a run_batch() of another thread is waited for.
     void pause();
     void resume();
     /// Batch mode: runs what the rings hold, and returns when it is done. Of several threads one after another does; what others

@@ -182,7 +182,7 @@ class Metg(CliTest):
         highest = 0
         for curve in graph["curves"]:
             self.assertIs(curve["verified"], True, curve)
-            self.assertGreaterEqual(len(curve["points"]), 3)
+            self.assertGreaterEqual(len(curve["points"]), 2)  # on a busy machine the peak is low, and soon reached
             lengths = [point["iterations"] for point in curve["points"]]
             self.assertEqual(lengths, sorted(set(lengths)))
             for point in curve["points"]:

@@ -196,6 +196,30 @@ TEST_CASE("batch mode runs nothing before run_batch and everything in it, again 
     });
 }
 
+TEST_CASE("pause in batch mode waits for a batch that another thread runs, and stops nothing for good", "[api][run]")
+{
+    in_time(20, [] {
+        auto c = host_config();
+        c.batch = true;
+        c.ring_slots = 4096;
+        engine rt(c);
+        u64 x = 1;
+        for (u32 round = 0; round < 20; ++round) {
+            const u64 before = x;
+            for (u32 i = 0; i < 1000; ++i) rt.submit(step_task{{&x, 1}});
+            std::atomic<bool> over{false};
+            std::thread runs([&] {
+                rt.run_batch();
+                over = true;
+            });
+            while (!over) rt.pause();
+            runs.join();
+            CHECK(x == stepped(before, 1000));
+        }
+        rt.pause();
+    });
+}
+
 namespace {
 
 /// Two threads in run_batch(): the first, at its end, has seen that its batch is done, and waits until the other has begun its own.
