@@ -275,12 +275,9 @@ struct sizes {
 
     SLIPSTREAM_BOTH u32 groups() const { return window / 32; }
     /// Of the channel from one part to another, which has room for all there ever is: a message of a stand-in for each of the
-    /// other's meetings (one that is cancelled gives its window slot on at once), and an answer to each of the other's, which
-    /// keep theirs till then.
-    SLIPSTREAM_BOTH u32 channel_slots() const
-    {
-        return power_of_two(abi::meetings_max + (window < abi::meetings_max ? window : abi::meetings_max));
-    }
+    /// other's meetings (one that is cancelled gives its window slot on at once), and an answer to each of the other's, whose
+    /// stand-ins keep their window slots till they have read it. (Their meetings are given to others before.)
+    SLIPSTREAM_BOTH u32 channel_slots() const { return power_of_two(abi::meetings_max + window); }
     SLIPSTREAM_BOTH u32 meetings() const { return parts > 1 ? abi::meetings_max : 0; }
     /// What index_buckets should be where there is room: two a window slot, or tasks of 64 accesses fill them, and what spills
     /// is compared with everything.

@@ -160,7 +160,7 @@ private:
     /// when more is complete. A lane each for the next 32. True when it staged one.
     SLIPSTREAM_BOTH bool stage_ahead(team_type& team)
     {
-        // What was linked a window before is complete, and overwritten.
+        // What was linked a window before is overwritten: complete, or so long in waiting that it comes without being staged.
         if (ordered_ - settled_ > s_.queue_slots) settled_ = ordered_ - s_.queue_slots;
         look_again_ = false;
         const u32 handed = table_.blocks_handed();
@@ -175,7 +175,8 @@ private:
         const u32 waiting = team.mask32([&](u32 k) {
             entries.at(0, k) = k < count ? s_.link_order[(settled_ + k) & (s_.queue_slots - 1)] : 0;
             blocks.at(0, k) = table_.blocks(slot_of(k));
-            return k < count && table_.waits(slot_of(k), entry_of(k).number());
+            // Numbers come again, and so may one in its slot while the first of the list cannot be staged: its place tells.
+            return k < count && table_.waits(slot_of(k), entry_of(k).number()) && s_.order_at[slot_of(k)] == settled_ + k;
         });
         if (waiting == 0) {
             settled_ += count;

@@ -507,7 +507,7 @@ private:
             }
             team.sync();
             if (team.leader()) {
-                P::set(s_.dealt[slot], p.block + mailed);
+                P::set(s_.dealt[slot], P::get(s_.dealt[slot]) + mailed); // with tickets: invited, ever
                 if (p.tickets) P::set(s_.outstanding[slot], P::get(s_.outstanding[slot]) + mailed);
             }
             team.sync();
@@ -593,6 +593,7 @@ private:
     /// A task that waits for nobody is cancelled instead of mailed.
     SLIPSTREAM_BOTH bool refuses(team_type& team, u32 slot)
     {
+        if (P::get(s_.dealt[slot]) != 0) return false; // some of it runs: what fails now, and matches all, comes too late
         if (!several() || !crossing_.bad() || !crossing_.gives_up(team, slot)) return poison_.cancels(team, slot);
         poison_.cancel_by_itself(team, slot);
         return true;

@@ -17,7 +17,9 @@ constexpr u32 buckets_least = 64;
 device::control_offsets choose_index(device::sizes& n, u64 most)
 {
     constexpr u32 words_left = 6;
-    n.index_buckets = n.index_buckets_wanted();
+    // It names an access by 16 bits: of more, which messages of very many accesses want, it would miss some.
+    constexpr u64 nameable = 0xffff;
+    n.index_buckets = u64{n.pool_blocks} * device::pool_block_entries <= nameable ? n.index_buckets_wanted() : 0;
     while (n.index_buckets > buckets_least && measure(n).near_bytes + words_left * word_bytes > most) n.index_buckets /= 2;
     if (measure(n).near_bytes > most) n.index_buckets = 0;
     return measure(n);

@@ -136,8 +136,8 @@ private:
     detail::packed_range packed_;
 };
 
-/// A 2-D array of T: `rows` rows of `columns` elements, `pitch` bytes apart; config_error for rows of 1 TiB and more, and for more
-/// rows or pitch than 2^32 - 1. LAYOUT: 24 bytes: address, bytes of a row and handle, rows and pitch.
+/// A 2-D array of T: `rows` rows of `columns` elements, `pitch` bytes apart; config_error for rows of 1 TiB and more, for more
+/// rows or pitch than 2^32 - 1, and for 2^56 B in all. LAYOUT: 24 bytes: address, bytes of a row and handle, rows and pitch.
 template <class T, access_mode Mode>
 class tile_access : detail::access_tag {
     static_assert(detail::check_elements<T, Mode>());
@@ -155,6 +155,8 @@ public:
           rows_(static_cast<u32>(detail::checked<~u32{0}>(rows, "rows"))),
           pitch_(static_cast<u32>(detail::checked<~u32{0}>(pitch_bytes, "bytes of pitch")))
     {
+        // Both below 2^32. More would end behind all addresses, where nothing is found to meet it.
+        (void)detail::checked<u64{1} << 56>(u64{rows_} * pitch_, "bytes in all its rows");
     }
     SLIPSTREAM_BOTH tile_access(const data_handle& handle)
         : packed_(detail::pack_handle(handle)), rows_(handle.rows ? handle.rows : 1), pitch_(handle.pitch)

@@ -4,6 +4,7 @@
 #include <slipstream/access.hpp>
 #include <slipstream/status.hpp>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,16 +20,40 @@ struct declared_access {
     u32 handle_plus_one = 0;
 };
 
+namespace detail {
+
+[[noreturn, gnu::noinline, gnu::cold]] inline void refuse_access(u64 bytes, u64 rows, u64 pitch)
+{
+    const std::string each =
+        rows == 1 ? "" : " in each of " + std::to_string(rows) + " rows, " + std::to_string(pitch) + " B apart,";
+    throw config_error("an access of " + std::to_string(bytes) + " B" + each + " ends behind all addresses: a size that was the "
+                       "difference of two has perhaps gone below zero; for all memory say ordering::whole_memory");
+}
+/// What goes past the last address would seem to end at a small one, and nothing would be found to meet it.
+inline u64 checked_begin(const void* data, u64 bytes, u64 rows = 1, u64 pitch = 0)
+{
+    const u64 begin = reinterpret_cast<u64>(data);
+    u64 end = 0;
+    if (rows != 0 && bytes != 0
+        && (__builtin_mul_overflow(rows - 1, pitch, &end) || __builtin_add_overflow(end, bytes, &end)
+            || __builtin_add_overflow(end, begin, &end)))
+        refuse_access(bytes, rows, pitch);
+    return begin;
+}
+
+} // namespace detail
+
+/// Throws config_error when it reaches 2^64, as all of these.
 inline declared_access raw_access(access_mode mode, const void* data, u64 bytes)
 {
-    return {mode, reinterpret_cast<u64>(data), bytes};
+    return {mode, detail::checked_begin(data, bytes), bytes};
 }
 inline declared_access reads(const void* data, u64 bytes) { return raw_access(access_mode::read, data, bytes); }
 inline declared_access writes(const void* data, u64 bytes) { return raw_access(access_mode::write, data, bytes); }
 inline declared_access reads_and_writes(const void* data, u64 bytes) { return raw_access(access_mode::read_write, data, bytes); }
 inline declared_access tile(access_mode mode, const void* data, u64 row_bytes, u64 rows, u64 pitch)
 {
-    return {mode, reinterpret_cast<u64>(data), row_bytes, rows, pitch};
+    return {mode, detail::checked_begin(data, row_bytes, rows, pitch), row_bytes, rows, pitch};
 }
 inline declared_access on(access_mode mode, const data_handle& handle)
 {

@@ -512,3 +512,55 @@ TEST_CASE("random programs of several rings: each task's answer is that of a run
         }
     });
 }
+
+namespace {
+
+/// Fails once it may.
+struct fails_later_task {
+    static constexpr const char* name = "fails later";
+    std::atomic<u32>* may;
+    template <class Block> void operator()(Block& block) const
+    {
+        while (*may == 0) std::this_thread::sleep_for(50us);
+        block.fail(7);
+    }
+};
+/// Says so, and takes its time.
+struct slow_task {
+    static constexpr const char* name = "slow";
+    std::atomic<u32>* begun;
+    std::atomic<u32>* ended;
+    template <class Block> void operator()(Block&) const
+    {
+        ++*begun;
+        std::this_thread::sleep_for(2ms);
+        ++*ended;
+    }
+};
+
+} // namespace
+
+TEST_CASE("a task of which some blocks run is not cancelled when the books of poison overflow", "[api][failure]")
+{
+    in_time(30, [] {
+        auto c = host_config();
+        c.host_workers = 2;
+        c.accesses_max = 2000;
+        runtime<fails_later_task, slow_task> rt(c);
+        std::atomic<u32> begun{0}, ended{0};
+        std::vector<declared_access> many;
+        for (u64 i = 0; i < device::poison_entries_max + 1; ++i)
+            many.push_back(writes(reinterpret_cast<void*>((1ull << 40) + 64 * i), 8));
+        submit_options o;
+        o.accesses = list_view<declared_access>(many);
+        const auto fails = rt.submit(fails_later_task{&begun}, o); // on one worker, until the other has begun what comes next
+        const auto other = reads(reinterpret_cast<void*>(1ull << 41), 8);
+        o.accesses = list_view<declared_access>(other);
+        o.blocks = 60; // draws tickets
+        const auto status = rt.wait(rt.submit(slow_task{&begun, &ended}, o));
+        CHECK(status.ok());
+        CHECK((begun == 60 && ended == 60));
+        CHECK(rt.query(fails).state == task_state::failed);
+        CHECK(rt.wait_all());
+    });
+}

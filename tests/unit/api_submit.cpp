@@ -503,8 +503,8 @@ TEST_CASE("what a member has no room for is refused where the member is made, wi
     CHECK_THROWS_AS(in<u64>(std::span<const u64>(&x, below_zero)), config_error);
 
     constexpr u64 longest = ~u32{0};
-    CHECK(in2d<u64>(&x, longest, 1, longest).rows() == longest);
-    CHECK(in2d<u64>(&x, longest, 1, longest).pitch() == longest);
+    CHECK(in2d<u64>(&x, longest, 1, 8).rows() == longest);
+    CHECK(in2d<u64>(&x, 2, 1, longest).pitch() == longest);
     const auto tile_text = [&](u64 rows, u64 columns, u64 pitch) {
         return thrown<config_error>([&] { inout2d<u64>(&x, rows, columns, pitch); });
     };
@@ -589,6 +589,22 @@ TEST_CASE("a failing body gives its code, on whichever block it was; others stay
             CHECK(rt.query(handles[i]).state == s.state);
         }
     });
+}
+
+TEST_CASE("an access that ends behind all addresses is refused; one that ends before is not", "[api]")
+{
+    u64 word = 0;
+    const u64 address = reinterpret_cast<u64>(&word);
+    CHECK_THROWS_AS(reads(&word, ~u64{0}), config_error);
+    CHECK_THROWS_AS(writes(&word, 0 - address), config_error); // its end would be 0
+    CHECK(reads_and_writes(&word, 0 - address - 1).bytes == 0 - address - 1);
+    CHECK_THROWS_AS(tile(access_mode::read, &word, 4000, u64{1} << 33, u64{1} << 33), config_error);
+    CHECK_THROWS_AS(tile(access_mode::read, &word, 8, u64{1} << 32, (u64{1} << 32) - 1), config_error);
+    CHECK(tile(access_mode::read, &word, 8, 0, ~u64{0}).rows == 0);
+    CHECK(tile(access_mode::read, &word, 0, ~u64{0}, ~u64{0}).bytes == 0);
+    CHECK(tile(access_mode::read, &word, 8, 1, ~u64{0}).rows == 1);
+    CHECK_THROWS_AS(in2d<u64>(&word, 0xffffffff, 1, 0xffffffff), config_error);
+    CHECK(in2d<u64>(&word, u64{1} << 24, 1, 0xffffffff).rows() == 1u << 24);
 }
 
 TEST_CASE("a task struct of three bytes crosses whole", "[api]")

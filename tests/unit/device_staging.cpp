@@ -1354,3 +1354,52 @@ TEST_CASE("a park comes between two of a chain, and the next launch goes on with
     CHECK(t.take_retired() == 4);
     t.check_empty();
 }
+
+TEST_CASE("a task is handed over once, though its slot and number stand twice in the list of those that wait", "[device][staging]")
+{
+    // The linker alone, so that each task is complete when the test says so.
+    std::vector<abi::task_type> types(1);
+    types[0].brief = 1;
+    hand_made_engine e({.window = 64, .workers = 4, .staging = true}, types);
+    device::linker<P> linker(e.m, e.s);
+    device::queue_producer<P, u32, device::edge::R10_admitted, device::edge::A10_linked> admitted(e.s.admitted_queue());
+    device::queue_producer<P, device::report, device::edge::R13_report, device::edge::A13_report> reports(e.s.report_queue());
+    device::queue_consumer<P, device::ready_entry, device::edge::A14_ready, device::edge::R14_taken> ready(e.s.ready_queue());
+    const auto step = [&] { while (linker.step(e.team)) {} };
+    u64 position = 0;
+    const auto link = [&](u32 slot, int behind, u32 blocks = 1) {
+        e.fill_slot(slot, position++, {}, 0, blocks);
+        auto* const row = e.s.predecessors + admitted.position() % device::admitted_max * e.m.n.groups();
+        for (u32 g = 0; g < e.m.n.groups(); ++g)
+            P::set(row[g], behind >= 0 && static_cast<u32>(behind) / 32 == g ? 1u << behind % 32 : 0u);
+        admitted.push(e.team, slot | (behind < 0 ? device::admitted_free : 0));
+        step();
+    };
+    std::vector<u32> handed; // slots
+    const auto take = [&] {
+        handed.clear();
+        while (ready.available(e.team)) handed.push_back(ready.pop().slot());
+        ready.release(e.team);
+    };
+    const auto complete = [&](u32 slot) {
+        take();
+        reports.push(e.team, device::report::make(device::report_kind::completed, slot));
+        step();
+    };
+    link(0, -1, 100); // draws tickets, for long: number 1
+    link(1, 0);       // cannot be staged, and nothing behind it is looked for: 2
+    link(2, -1);      // 3
+    link(3, 2);       // 4
+    complete(2);
+    complete(3);
+    for (u32 k = 5; k < (1u << 16) + 3; ++k) {
+        link(4 + k % 8, -1);
+        complete(4 + k % 8);
+    }
+    link(5, -1); // 2^16 + 3
+    link(3, 5);  // 2^16 + 4: the same number
+    complete(0);
+    take();
+    CHECK(std::count(handed.begin(), handed.end(), 3u) == 1);
+    CHECK(e.s.targets[3] == 2);
+}

@@ -90,3 +90,23 @@ TEST_CASE("without a bound the access index is as large as it is wanted, and som
     CHECK(n.index_buckets == n.index_buckets_wanted());
     CHECK(n.pool_near_blocks > 0);
 }
+
+TEST_CASE("of more accesses than the index can name there is none", "[host]")
+{
+    constexpr u32 most = 0xffff / device::pool_block_entries / device::pool_word_blocks * device::pool_word_blocks;
+    for (const u32 blocks : {most, most + device::pool_word_blocks}) {
+        device::sizes n = engine_of(256, 4, 5);
+        n.pool_blocks = blocks;
+        (void)host::share_fast_memory(n, ~u64{0});
+        CHECK((n.index_buckets != 0) == (blocks == most));
+    }
+}
+
+TEST_CASE("a channel between parts has room for a message a meeting and an answer a window slot", "[host]")
+{
+    for (const u32 window : {16u, 256u, 512u, 544u, 1024u, 4096u}) {
+        device::sizes n = engine_of(window, 1, 5);
+        CHECK(n.channel_slots() >= abi::meetings_max + window);
+        CHECK((n.channel_slots() & (n.channel_slots() - 1)) == 0);
+    }
+}
