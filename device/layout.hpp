@@ -90,7 +90,11 @@ inline constexpr u32 batch_marks_max = 4;
 inline constexpr u32 covered_max = 256; ///< accesses that a batch supersedes; further ones wait for the next that covers them
 inline constexpr u32 arrived_max = 64;  ///< stand-ins (crossing.hpp) between scheduler and linker
 inline constexpr u32 order_words = 8;   ///< of an order to admission's crew
-inline constexpr u32 completion_span = 65536; ///< submissions a ring may be ahead of its low-water mark
+inline constexpr u32 submissions_ahead_max = 65536; ///< so far a ring may be ahead of its low-water mark
+/// Bits of a ring's completion map. Twice as many: a round's bits and its mark are stored in no order, so whoever sees the mark may
+/// not yet see the bits of that round. Those of a lap before are of another round then, since tasks in between were submitted
+/// behind an earlier mark.
+inline constexpr u32 completion_span = 2 * submissions_ahead_max;
 inline constexpr u32 completion_words = completion_span / 32;
 inline constexpr u32 failures_kept = 1024;    ///< failure records the host may be behind; more is back-pressure
 inline constexpr u32 poison_entries_max = 512; ///< poisoned accesses; one more poisons everything

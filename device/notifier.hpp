@@ -2,7 +2,7 @@
 //
 // A submission's completion is one bit in its ring's map of completion_span bits, beside a low-water mark below which all
 // submissions are retired. Bits are never cleared: each lap of the map completes by the opposite value, so the word has one
-// writer and one meaning, and completing flips. The submitter stays less than a span ahead of the low-water mark.
+// writer and one meaning, and completing flips. The submitter stays less than half a span ahead of the low-water mark.
 //
 // Releases to the host are batched: one system-scope fence for all entries of a round, then relaxed stores. Entries have a lane
 // each.

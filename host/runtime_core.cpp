@@ -356,7 +356,7 @@ template <class Store>
     if (last.core != id_ || dead_.load(std::memory_order_relaxed) || handles_end > handles_given()) return {};
     if (accesses > config_.accesses_max) return {};
     ring& r = *static_cast<ring*>(last.ring);
-    if (r.notes || r.next >= r.low_water_seen + device::completion_span) return {};
+    if (r.notes || r.next >= r.low_water_seen + device::submissions_ahead_max) return {};
     if (!r.writer.had_room(slots) || P::delayed()) return put_short_after_a_look(r, chunks, slots);
     return put_into<P::undelayed>(r, chunks, slots);
 }
@@ -385,7 +385,7 @@ bool runtime_core::takes_short(u32 slots)
     const ring_used& last = last_rings[member_.part];
     if (last.core != id_ || dead_.load(std::memory_order_relaxed)) return false;
     ring& r = *static_cast<ring*>(last.ring);
-    return !r.notes && r.next < r.low_water_seen + device::completion_span && r.writer.has_room(slots);
+    return !r.notes && r.next < r.low_water_seen + device::submissions_ahead_max && r.writer.has_room(slots);
 }
 
 u64 runtime_core::put_taken(const chunk_vector* chunks, u32 slots)
@@ -483,9 +483,9 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
 
     // Back-pressure: the span of unfinished submissions first, then (for try) the ring.
     const auto in_span = [&] {
-        if (r.next < r.low_water_seen + device::completion_span) return true;
+        if (r.next < r.low_water_seen + device::submissions_ahead_max) return true;
         r.low_water_seen = P::load(edge::A7_low_water, memory_.ring_pages[index].low_water, order::acquire, scope::system);
-        return r.next < r.low_water_seen + device::completion_span;
+        return r.next < r.low_water_seen + device::submissions_ahead_max;
     };
     const u64 chunks = 1 + 2ull * entries + (layout.scalars + 2) / 3; // at most
     const bool fits = (may_block && !config_.batch) || r.writer.has_room((chunks + abi::slot_chunks - 1) / abi::slot_chunks);
@@ -607,11 +607,11 @@ bool runtime_core::has_room(u32 type, const submit_options& options)
     const abi::task_type& layout = image_.table[type];
     u32 index = 0;
     ring& r = own_ring(index);
-    if (r.next >= r.low_water_seen + device::completion_span)
+    if (r.next >= r.low_water_seen + device::submissions_ahead_max)
         r.low_water_seen = P::load(edge::A7_low_water, memory_.ring_pages[index].low_water, order::acquire, scope::system);
     const u64 chunks = 1 + 2 * (options.after.size() + r.joins.size() + layout.members + options.accesses.size())
         + (layout.scalars + 2) / 3; // at most
-    return r.next < r.low_water_seen + device::completion_span
+    return r.next < r.low_water_seen + device::submissions_ahead_max
         && r.writer.has_room((chunks + abi::slot_chunks - 1) / abi::slot_chunks);
 }
 

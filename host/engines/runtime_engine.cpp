@@ -69,9 +69,9 @@ run_result runtime_engine::run(const program& p)
 u32 runtime_engine::slots_of(const program& p) const
 {
     // None of them finishes before all are there: one more would wait for ever.
-    if (p.tasks().size() > device::completion_span)
+    if (p.tasks().size() > device::submissions_ahead_max)
         throw config_error("preloaded: " + std::to_string(p.tasks().size()) + " tasks; at most "
-                           + std::to_string(device::completion_span)
+                           + std::to_string(device::submissions_ahead_max)
                            + " can be submitted before the first one runs (as far as a thread may be ahead of its oldest "
                              "unfinished task); run them back-to-back (replay --mode back-to-back), or fewer of them");
     u64 slots = 0;

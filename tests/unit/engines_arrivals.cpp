@@ -72,7 +72,7 @@ TEST_CASE("preloaded tasks are all in the ring before the kernel comes, however 
 TEST_CASE("as many tasks can be preloaded as a thread may be ahead of its oldest unfinished one; more are refused beforehand",
           "[engines][arrivals]")
 {
-    constexpr u32 most = device::completion_span;
+    constexpr u32 most = device::submissions_ahead_max;
     constexpr int patience = 120; // 3 s; but a hop of the chain is a turn of threads, and a busy machine gives turns seldom
     tests::in_time(patience, [] {
         arriving test(most);
