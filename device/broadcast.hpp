@@ -92,8 +92,8 @@ class broadcasts {
 public:
     using team_type = typename P::team;
 
-    /// In broadcasts. A worker's number comes to look like an old one 2^31 numbers later, if all that had its place in between were
-    /// broadcasts. Twice as often.
+    /// Each so many broadcasts the workers' own places are emptied. A number comes to look like an old one 2^31 numbers later, if
+    /// all that had its place in between, one in mailbox_depth, were broadcasts: half as many as that.
     static constexpr u32 renew_at = (1u << 31) / P::mailbox_depth / 2;
 
     SLIPSTREAM_BOTH broadcasts(const engine_memory<P>& memory, const control_state<P>& state) : m_(memory), s_(state) {}

@@ -172,13 +172,22 @@ TEST_CASE("the flight log may be read only while the kernel is away", "[api][run
     });
 }
 
+namespace {
+
+config batch_config()
+{
+    auto c = host_config();
+    c.batch = true;
+    c.ring_slots = 4096;
+    return c;
+}
+
+} // namespace
+
 TEST_CASE("batch mode runs nothing before run_batch and everything in it, again and again", "[api][run]")
 {
     in_time(20, [] {
-        auto c = host_config();
-        c.batch = true;
-        c.ring_slots = 4096;
-        engine rt(c);
+        engine rt(batch_config());
         u64 x = 1;
         for (u32 round = 0; round < 5; ++round) {
             const u64 before = x;
@@ -199,10 +208,7 @@ TEST_CASE("batch mode runs nothing before run_batch and everything in it, again 
 TEST_CASE("pause in batch mode waits for a batch that another thread runs, and stops nothing for good", "[api][run]")
 {
     in_time(20, [] {
-        auto c = host_config();
-        c.batch = true;
-        c.ring_slots = 4096;
-        engine rt(c);
+        engine rt(batch_config());
         u64 x = 1;
         for (u32 round = 0; round < 20; ++round) {
             const u64 before = x;
