@@ -2,7 +2,8 @@
 //
 // Control block: warp 0 schedules, warp 1 ingests, warp 2 notifies, warp 3 links, warps 4 to 7 admit. Its state is copied from
 // device memory into shared memory at launch and back at park.
-// Workers: the first warp reads mail and waits for predecessors, its thread 0 answers, all threads run bodies; of a type whose
+// Workers: the first warp reads mail and waits for predecessors, its thread 0 answers (a thread of the third warp may wait for
+// the next one's predecessor meanwhile), all threads run bodies; of a type whose
 // blocks have fewer threads, groups of so many draw tickets and run blocks each by itself. Bodies are dispatched by comparisons
 // over a compile-time list (with_type), in one translation unit: function pointers would make ptxas spill and ignore setmaxnreg.
 #pragma once
@@ -163,6 +164,7 @@ struct worker_shared {
     /// Of the mail in hand, of the one before and of the next one, whose body some warps may have begun before others
     /// have looked at this.
     body_end ends[3];
+    bool awaited; ///< the next mail, early: it may run
     flight_times times; ///< the leader's; not in registers, which would be the bodies'
 
     __device__ static u32 turn_after(u32 turn) { return turn == 2 ? 0 : turn + 1; }
@@ -240,6 +242,8 @@ private:
 /// While it waits for other workers' tasks, a worker looks for more mail after so many polls.
 inline constexpr u32 polls_between = 256;
 inline constexpr u32 polls_before_broadcasts = 1; ///< the first time, behind the last broadcast that it has read
+inline constexpr u32 polls_early = 32;  ///< of who awaits the next mail while the leader answers
+inline constexpr u32 early_thread = 64; ///< that one: neither of the leader's warp nor of the recorder's
 static_assert(polls_between >= cuda_platform::look_for_stop,
               "await() counts its polls anew each time: with fewer it would never look for a park");
 
@@ -262,7 +266,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
     __syncthreads();
     mail mine{};
     inbox<P>::plan_type plan{};
-    bool plain = false;
+    u32 plain = 0; // of the findings, and who comes next by it
     bool at_hand = false; // the next mail
     bool failed_before = false; // the leader's
     for (u32 turn = 0;; turn = worker_shared::turn_after(turn)) {
@@ -281,17 +285,21 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             mine = port.after(mine);
             ask_for(mine.tag);
         } else {
-            // The first warp fetches mails, with the structs of all of them, and tells the others.
+            // The first warp fetches mails, with the structs of all of them, and tells the others. What the next one waits for
+            // may be known already: then another thread polls for it while the leader still answers.
+            const bool early = inbox<P>::findings::awaits_early(plain, mine.tag + 1);
             if (threadIdx.x < 32) {
                 P::team team;
                 team.sync(); // the leader has answered the last one
                 struct_copy structs;
-                const mail next = port.wait(team, [&](u32 first, u32 count) { structs.load(port, shared, first, count); });
+                const mail next = port.wait(team, [&](u32 first, u32 count) { structs.load(port, shared, first, count); }, early);
                 if (leader) {
                     shared.order = next;
                     shared.found = box.found;
                 }
                 structs.store(port, shared);
+            } else if (early && threadIdx.x == early_thread) {
+                shared.awaited = port.await_early(port.after(mine), polls_early);
             }
             __syncthreads();
             mine = shared.order;
@@ -303,10 +311,10 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             ask_for(mine.tag); // now, so that nothing is left to be loaded when the wait is over
             const auto take = [&](const inbox<P>::findings& found) {
                 plan = found.plan;
-                plain = found.plain != 0 && !mine.bypassed();
+                plain = mine.bypassed() ? 0 : found.plain;
             };
             take(shared.found);
-            if (mine.staged()) {
+            if (mine.staged() && !(early && shared.awaited)) {
                 // And waits for what this one waits for. Only what it finds is left to be told then.
                 verdict decision = verdict::run;
                 bool anew = false; // something to be told
@@ -365,7 +373,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                     blocks = 1;
                 }
             });
-            if (plain) { // most often, and others wait for it: what a chain needs comes after
+            if (plain != 0) { // most often, and others wait for it: what a chain needs comes after
                 at_hand = false;
                 if (leader) {
                     const mail last = box.letter(number);
@@ -399,6 +407,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             draw.template operator()<32>();
             __syncthreads();
             mine = leader ? box.next() : mail{};
+            plain = 0; // nobody but the leader knows what came last
             plan = leader ? box.found.plan : inbox<P>::plan_type{};
             at_hand = false;
         }

@@ -13,6 +13,9 @@
 // Mails are read all together, with their records: a mailbox of them costs one poll and one more RT.
 // A staged mail, moreover: a read of what it waits for (the first with the structs, others behind it: 1 RT, all together), polls of
 // those finished counts, all of one poll in flight together (of a single one, a lone worker: acquire loads), and one acquire fence.
+// Where the next mail is known already when a body ends, waits for one task elsewhere, and none follows another, another warp
+// polls for it while the leader answers, and the first warp reads more mail if it is the last known: the answer's books and store,
+// one barrier and the first poll are off the hop.
 // A broadcast (broadcast.hpp) is read in the same poll, eight at a time, from the copies that 4 or 5 workers of 131 share. One that
 // has no block for this worker is answered as it is passed over: one store.
 // One that follows and waits for nobody elsewhere: nothing of that. Where both are brief and nobody elsewhere was known to
@@ -28,7 +31,8 @@
 //         host reads when the kernel has left
 //         R22_early_fence (release, system), then R22_early_mark: of a bypassed task, before its answer (bypass.hpp)
 //         A12 (finished counts, relaxed poll) + A12_finished_fence (acquire, device): the writes of the predecessors
-//         of a staged task
+//         of a staged task. A12 alone, acquire, where a lone worker waits for one; the block's barrier hands that on where
+//         another thread polls (await_early())
 #pragma once
 #include "device/scheduler.hpp"
 
@@ -105,7 +109,15 @@ struct inbox {
     struct alignas(16) findings {
         plan_type plan;
         verdict decision; ///< of a staged mail, if it is not to run; for threads that did not take part in await()
-        u32 plain;        ///< 1: no mail follows another, and nothing is logged
+        u32 plain;        ///< 0: some mail follows another, or runs are logged. Otherwise, from early_at on, a bit for each place
+                          ///< of the mailbox: its mail may be awaited early, if it comes next
+        static constexpr u32 early_at = 16;
+        static_assert(P::mailbox_depth <= 32 - early_at);
+        /// By `plain`, may mail `number` be awaited while the one before it is answered? See worker_port::await_early().
+        SLIPSTREAM_BOTH static bool awaits_early(u32 plain, u32 number)
+        {
+            return (plain >> early_at >> number % P::mailbox_depth & 1) != 0;
+        }
     } found;
     u32 answered; ///< tag of the last mail that was answered; those between it and the one in hand have run, and are owed an answer
     u32 known;    ///< of the last one that was read
@@ -149,13 +161,14 @@ public:
     /// The next mail, or a leaving one when the engine is aborted. Waits; bounded by the stop word. All mails that are there
     /// are read together, a lane each: those after the next one are at hand then. came(tag of the first, number) is called by
     /// all lanes when some are in the inbox, before they are planned: a platform that copies the tasks' structs asks for them
-    /// there, and has them when the plan is made.
+    /// there, and has them when the plan is made. `ahead`: the next mail is known and awaited elsewhere (await_early()); if it is
+    /// the last one known, there is time for one look for more.
     template <class Came>
-    SLIPSTREAM_BOTH mail wait(team_type& team, Came came)
+    SLIPSTREAM_BOTH mail wait(team_type& team, Came came, bool ahead = false)
     {
         team.sync();
-        for (u32 attempt = 0;;) {
-            if (box_.empty() && !read_more(team, came)) {
+        for (u32 attempt = 0;; ahead = false) {
+            if ((box_.empty() | (ahead & (box_.count() == 1))) && !read_more(team, came) && box_.empty()) {
                 const auto level =
                     static_cast<stop_level>(team.broadcast(static_cast<u32>(team.leader() ? look(attempt) : stop_level::none)));
                 if (level == stop_level::abort) return mail{mail::leave, 0, 0, 0};
@@ -209,19 +222,23 @@ public:
         }
         team.sync();
         came(known + 1, count);
-        team.each32([&](u32 k) {
+        const u32 of_one = team.mask32([&](u32 k) -> bool { // they wait for one task, which is known now
             const mail& letter = box_.letter(known + 1 + k);
-            if ((k >= count) | (letter.waits() == 0)) return;
+            if ((k >= count) | (letter.waits() == 0)) return false;
             const waits_place place = place_of_waits(letter);
             const abi::chunk chunk = P::load(edge::A4_mail, place.chunks[0], order::relaxed, scope::device);
             const awaited_task task = awaited_task::decode(chunk);
             const bool there = awaited_task::tag_in(chunk) == place.tag;
             box_.first[letter.tag % P::mailbox_depth] = {there ? task.slot : no_slot, task.target};
+            return there & (letter.waits() == 1) & !letter.follows();
         });
         const plan_type plan = make_plan(team);
+        // Not the next one, which is awaited at once: behind a full mailbox its place is that of a mail that is not read yet.
+        const u32 early = lone ? places_from(known + 1, of_one & ~u32{known == box_.answered}) : 0;
+        const u32 plain = plan.none() && !logs() ? 1 | early << inbox<P>::findings::early_at : 0;
         if (team.leader()) {
             box_.found.plan = plan;
-            box_.found.plain = plan.none() && !logs();
+            box_.found.plain = plain;
         }
         team.sync();
         return true;
@@ -290,6 +307,22 @@ public:
             return P::load(edge::P4_status, failed_by, order::relaxed, scope::device) == awaited_task::decode(chunk).identity;
         });
         return failed != 0 ? verdict::skip : verdict::run;
+    }
+
+    SLIPSTREAM_BOTH bool awaits_early(u32 number) const { return inbox<P>::findings::awaits_early(box_.found.plain, number); }
+    /// Waits for what the next mail waits for, by one thread that may be any, while the mail before it is answered: a worker that
+    /// has its SM to itself (A12 acquires), and mails for which awaits_early() holds. False: not within so many polls, or a block
+    /// in that slot has failed; await() is to be asked, behind that answer.
+    SLIPSTREAM_BOTH bool await_early(const mail& letter, u32 polls_max) const
+    {
+        const auto first = box_.first[letter.tag % P::mailbox_depth];
+        const auto& finished = m_.records[first.slot].finished;
+        for (u32 attempt = 0; attempt < polls_max; ++attempt) {
+            const finished_count count{P::load(edge::A12_finished, finished, order::acquire, scope::device)};
+            if (count.reached(first.target)) return !count.has_failures();
+            P::pause(attempt);
+        }
+        return false;
     }
 
     SLIPSTREAM_BOTH task_record<P>& record(const mail& letter) const { return m_.records[letter.slot()]; }
@@ -474,13 +507,16 @@ private:
         const u32 alike = team.mask32([&](u32 k) {
             return k < pairs && box_.letter(first + k).type() == box_.letter(first + k + 1).type();
         });
-        const auto places = [&](u32 bits) { // mail first + k has place (first + k) % depth
-            const u32 by = first % P::mailbox_depth;
-            return (bits << by | bits >> (P::mailbox_depth - by)) & low_bits(P::mailbox_depth);
-        };
+        const auto places = [&](u32 bits) { return places_from(first, bits); };
         const plan_type plan{places(only) | places(later) << P::mailbox_depth,
                              (logs() ? 0 : places(later & alike)) | places(follow) << P::mailbox_depth};
         return stumbled_lately() ? plan.stumbled() : plan;
+    }
+    /// Mail first + k has place (first + k) % depth.
+    SLIPSTREAM_BOTH static u32 places_from(u32 first, u32 bits)
+    {
+        const u32 by = first % P::mailbox_depth;
+        return (bits << by | bits >> (P::mailbox_depth - by)) & low_bits(P::mailbox_depth);
     }
     /// By the one that answers, of the mail in hand.
     SLIPSTREAM_BOTH void stumble(mail_outcome outcome)

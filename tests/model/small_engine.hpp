@@ -217,8 +217,8 @@ public:
         typename P::team team;
         device::mail letter{};
         bool stopping = false;
-        for (bool at_hand = false;;) {
-            letter = at_hand ? port.after(letter) : port.wait(team);
+        for (bool at_hand = false, awaited = false;;) {
+            letter = at_hand || awaited ? port.after(letter) : port.wait(team);
             if (letter.leaves()) {
                 port.leave(letter);
                 return;
@@ -231,10 +231,11 @@ public:
             const u32 blocks = P::get(record.blocks);
             check(number < tasks.size(), "the record holds the task's own words");
             if (letter.staged()) {
-                const device::verdict decision = at_hand ? device::verdict::run : port.await(team, letter);
+                const device::verdict decision = at_hand || awaited ? device::verdict::run : port.await(team, letter);
                 check(!at_hand || (letter.only_follows() && !port.stumbled_lately()),
                       "what is at hand waits for nobody, and nothing before it failed");
                 went_on += at_hand;
+                awaited_early += awaited;
                 if (decision == device::verdict::leave) {
                     port.save();
                     ++paused;
@@ -246,7 +247,7 @@ public:
                     ++skipped;
                     port.skip();
                     port.answer(letter);
-                    at_hand = false;
+                    at_hand = awaited = false;
                     continue;
                 }
                 ran_staged |= 1u << number;
@@ -265,6 +266,9 @@ public:
             }
             const test_task& t = tasks[number];
             if (t.fails && (t.fails_block < 0 || letter.block() == static_cast<u32>(t.fails_block))) port.fail(record, 9);
+            // On the GPU by another thread, while this one is answered: before and behind it, here.
+            const bool early = !letter.tickets() && !letter.bypassed() && port.awaits_early(letter.tag + 1);
+            awaited = early && port.await_early(port.after(letter), 1);
             at_hand = port.plan().goes_on(letter.tag) && !stopping;
             if (at_hand && answers_late && port.plan().answers_later(letter.tag)) {
                 ++late;
@@ -273,6 +277,7 @@ public:
             if (letter.bypassed() && !t.fails) port.tell_host(letter);
             if (port.is_alone(letter)) port.answer_alone(letter);
             else port.answer(letter);
+            awaited = awaited || (early && port.await_early(port.after(letter), 1));
             stopping = port.told_to_stop();
         }
     }
@@ -327,6 +332,7 @@ public:
     u32 late = 0;    ///< mails that were answered with the next one
     u32 chained = 0; ///< of the staged ones, those behind the mail that they wait for
     u32 went_on = 0; ///< of these, those that were at hand
+    u32 awaited_early = 0; ///< and those that were awaited before the mail in front of them was answered
     u32 skipped = 0; ///< staged ones that did not run
     bool drawn_ahead = false; ///< some block, while another one ran
     u32 ran_staged = 0; ///< tasks whose staged mails were run, a bit each

@@ -43,7 +43,7 @@ const arrangement all_together{.fibers = {all_roles}};
 /// What was seen over all executions of a search, at most and at least.
 struct {
     u32 staged_most, staged_least, skipped_most, skipped_least, chained_most, chained_least, late_most, went_on_most;
-    u32 broadcasts_most, broadcasts_least, sent_to_all_most;
+    u32 broadcasts_most, broadcasts_least, sent_to_all_most, awaited_early_most;
     u32 ran_staged; ///< tasks, a bit each
     bool early;
     bool untainted; ///< at the end
@@ -52,7 +52,7 @@ struct {
 template <class P = P1>
 report run(const std::vector<test_task>& program, options how, engine_size size = plain, const arrangement& by = together)
 {
-    seen = {0, ~0u, 0, ~0u, 0, ~0u, 0, 0, 0, ~0u, 0, 0, false, false};
+    seen = {0, ~0u, 0, ~0u, 0, ~0u, 0, 0, 0, ~0u, 0, 0, 0, false, false};
     const report r = explore(how, [&](execution& ex) {
         auto e = std::make_shared<small_engine<P>>(program, size);
         until end = by.end;
@@ -94,6 +94,7 @@ report run(const std::vector<test_task>& program, options how, engine_size size 
             seen.broadcasts_most = std::max(seen.broadcasts_most, e->broadcasts);
             seen.broadcasts_least = std::min(seen.broadcasts_least, e->broadcasts);
             seen.sent_to_all_most = std::max(seen.sent_to_all_most, e->s.broadcast->number);
+            seen.awaited_early_most = std::max(seen.awaited_early_most, e->awaited_early);
             seen.ran_staged |= e->ran_staged;
             seen.early |= e->early;
             seen.untainted |= e->s.tainted[0] == 0;
@@ -276,6 +277,7 @@ TEST_CASE("broadcasts: tasks of several blocks mailed to all workers at once kee
         CHECK((seen.broadcasts_least == 4 && seen.broadcasts_most == 4 && seen.sent_to_all_most == 2));
         CHECK_FALSE(run(blocks_of_two, walks("three broadcasts"), size).failure);
         CHECK((seen.broadcasts_least == 6 && seen.staged_most == 4));
+        CHECK((seen.awaited_early_most >= 1) == size.lone_workers);
     }
     // Three workers: of each one has no block, another one each time.
     for (const u32 copies : {1u, 2u}) {

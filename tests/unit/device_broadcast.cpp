@@ -149,6 +149,31 @@ TEST_CASE("a worker without a block may be late by more broadcasts than a mailbo
     t.check_empty();
 }
 
+TEST_CASE("what comes next is awaited while the mail before it is answered, if what it waits for is known and the worker is alone",
+          "[device][broadcast]")
+{
+    for (const bool lone : {false, true}) {
+        broadcast_test t(2);
+        t.engine.m.n.lone_workers = lone;
+        t.put(0, 2);
+        for (u32 slot = 1; slot < 4; ++slot) t.put_behind(slot, {slot - 1}, 2);
+        t.settle();
+        for (u32 slot = 0; slot < 3; ++slot) {
+            const mail first = t.take_broadcast(0, slot, slot != 0), second = t.take_broadcast(1, slot, slot != 0);
+            CHECK(t.ports[0].awaits_early(first.tag + 1) == lone);
+            CHECK_FALSE(t.ports[0].awaits_early(first.tag + (4 - slot))); // not read
+            const mail next = t.ports[0].after(first);
+            if (lone) CHECK_FALSE(t.ports[0].await_early(next, 2));
+            t.answer(0, first);
+            if (lone) CHECK_FALSE(t.ports[0].await_early(next, 2)); // the other one has not
+            if (slot == 2) t.ports[1].fail(t.ports[1].record(second), 9);
+            t.answer(1, second);
+            if (lone) CHECK(t.ports[0].await_early(next, 2) == (slot != 2)); // that one is to be looked at
+            if (slot == 2) CHECK(t.ports[0].await(t.engine.team, t.take_broadcast(0, 3, 1)) == verdict::skip);
+        }
+    }
+}
+
 TEST_CASE("before completion words could not tell how far behind a worker is, broadcasts are booked", "[device][broadcast]")
 {
     broadcast_test t(2);
