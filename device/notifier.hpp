@@ -67,7 +67,7 @@ private:
         const u32 count = available < notices_max ? available : notices_max;
         lane_values place; // of the submission's bit in the maps of all rings
         const u32 failed = take(team, count, place);
-        if (failed != 0) report_failures(team, failed);
+        if (failed != 0 && !report_failures(team, failed)) return true; // aborted: they stay incomplete
         // Neighbouring submissions share a word: the lane of the first one in it stores it. Completing flips a bit, see above.
         lane_values first, word;
         team.match32(low_bits(count), [&](u32 k) { return place.at(0, k) / 32; }, first);
@@ -119,21 +119,22 @@ private:
         return failed;
     }
 
-    /// Failure records go out before the fence, so that a host that sees a task complete also sees how.
-    SLIPSTREAM_BOTH void report_failures(team_type& team, u32 failed)
+    /// Failure records go out before the fence, so that a host that sees a task complete also sees how. False: not all of them
+    /// did, since the engine was aborted; none of the batch may look complete then.
+    SLIPSTREAM_BOTH bool report_failures(team_type& team, u32 failed)
     {
         SLIPSTREAM_ONE_COPY
         for (; failed != 0 && team.leader(); failed &= failed - 1) {
             const retired_entry entry = s_.notices[lowest_bit(failed)];
             const u32 n = entry.failure & ~outcome_cancelled;
-            if (!room_for_failure(n)) break; // aborted: nothing is kept
+            if (!room_for_failure(n)) break;
             P::store(edge::R7_failure, m_.page->failures[(n - 1) % failures_kept],
                      failure_record{entry.position, static_cast<u32>(entry.ring), entry.status, n,
                                     (entry.failure & outcome_cancelled) != 0}.encode(),
                      order::relaxed, scope::system);
             ++s_.bus[failures_told];
         }
-        team.sync();
+        return team.broadcast(failed) == 0;
     }
 
     /// Waits until the host has read what lies in the place of record n: a failed task must never look complete. The host's

@@ -162,6 +162,20 @@ TEST_CASE("a failure whose place holds a record the host has not read waits, and
     CHECK(device::failure_record::decode(t.engine.m.page->failures[0].raw).tag == device::failures_kept + 1);
 }
 
+TEST_CASE("a failure whose record finds no room when the engine is aborted never looks like a success", "[device][notifier]")
+{
+    notifier_test t;
+    for (u32 n = 1; n <= device::failures_kept; ++n) t.retire(0, n - 1, 1000 + n, n);
+    t.drain();
+    P::store(device::edge::R8_command, t.engine.m.page->command_word, static_cast<u32>(device::command::abort),
+             device::order::release, device::scope::system);
+    t.retire(0, device::failures_kept, 5, device::failures_kept + 1);
+    t.retire(0, device::failures_kept + 1);
+    t.drain();
+    for (const u32 position : {0u, 1u}) CHECK_FALSE(t.bit(0, device::failures_kept + position));
+    CHECK(t.low_water(0) == device::failures_kept);
+}
+
 TEST_CASE("slots go on to admission in the order they retired, each once, in batches of any size", "[device][notifier]")
 {
     notifier_test t;
