@@ -198,7 +198,7 @@ private:
     struct looked_at {
         task_record<P>* records;
         const broadcast_entry* entries;
-        const u32* targets;
+        const typename P::template cell<u32>* targets;
         u32* batch;
         u32 number, out;
     };
@@ -211,7 +211,7 @@ private:
             const u32 slot = slots.at(0, k) = a.entries[(first + k) % P::mailbox_depth].slot;
             facts.at(0, k) = 0;
             if (k >= a.out) return false;
-            const u32 target = a.targets[slot];
+            const u32 target = P::get(a.targets[slot]);
             const finished_count count{P::load(edge::A24_finished, a.records[slot].finished, order::relaxed, scope::device)};
             facts.at(0, k) = count.has_failures();
             return count.reached(target) && !count.has_failures();

@@ -224,9 +224,9 @@ public:
                     last = p;
                     p = other;
                 }
-                s_.set_awaited(slot, ++waits, {p, s_.targets[p], s_.identities[p]});
+                s_.set_awaited(slot, ++waits, {p, P::get(s_.targets[p]), s_.identities[p]});
             }
-            s_.set_awaited(slot, 0, {last, s_.targets[last], s_.identities[last]});
+            s_.set_awaited(slot, 0, {last, P::get(s_.targets[last]), s_.identities[last]});
             note_joins(team, slot, last);
             staged(k, waits + 1);
         });
@@ -305,12 +305,12 @@ public:
             if (!is(s_.tainted, slot)) continue;
             auto& record = m_.records[slot];
             if (finished_count{P::load(edge::A12_finished, record.finished, order::relaxed, scope::device)}.blocks()
-                != s_.targets[slot]) {
+                != P::get(s_.targets[slot])) {
                 late = true;
                 continue;
             }
             P::store(edge::P6_finished_reset, record.finished, u64{0}, order::relaxed, scope::device);
-            s_.targets[slot] = 0;
+            P::set(s_.targets[slot], 0u);
             team.clear_bits(s_.tainted[slot / 32], 1u << slot % 32);
         }
         return !team.any(late);
@@ -332,7 +332,7 @@ private:
         SLIPSTREAM_UNROLL
         for (u32 i = 0; i < waits_near_max; ++i) {
             const u32 p = places >> i & 1 ? list.slots[i] : slot; // an empty place's slot may be anything
-            tasks[i] = {p, s_.targets[p], s_.identities[p]};
+            tasks[i] = {p, P::get(s_.targets[p]), s_.identities[p]};
             numbers[i] = number_of(p);
         }
         u32 last = lowest_bit(places);
@@ -619,7 +619,7 @@ private:
         const linked_load load = s_.loads[slot];
         const u32 mine = load.blocks();
         if (mine == 0) return;
-        s_.targets[slot] += mine;
+        P::set(s_.targets[slot], P::get(s_.targets[slot]) + mine);
         blocks += mine;
         count += load.brief() ? 1 : 1 + lasting;
         if (!is(s_.tainted, slot)) team.set_bits(s_.handed[slot / 32], 1u << slot % 32);
@@ -636,7 +636,7 @@ private:
         team.clear_bits(s_.staged[slot / 32], bit);
         blocks -= mine;
         count -= load.brief() ? 1 : 1 + lasting;
-        if (!mailed) s_.targets[slot] -= mine;
+        if (!mailed) P::set(s_.targets[slot], P::get(s_.targets[slot]) - mine);
     }
 
     SLIPSTREAM_BOTH void note(team_type& team, u32 blocks, u32 count)

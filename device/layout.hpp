@@ -711,7 +711,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(waits_for_more, u16, far, s.window * (waits_max - waits_near_max)) /* the slots that it has no room for */        \
     X(order_at, u32, near, s.window)     /* its place in link_order, or one that never comes */                         \
     X(link_order, u32, near, s.queue_slots()) /* ready_entry words of the last tasks linked that wait; see linker */    \
-    X(targets, u32, near, s.window)      /* what the slot's finished_count comes to with the task that was handed over last */ \
+    X(targets, cell<u32>, near, s.window) /* what the slot's finished_count comes to with the task that was handed over last */ \
     X(waits_near, cell<awaited_task>, near, (s.window + 1) * waits_near_max) /* of a staged task, the first ones */     \
     X(waits_far, cell<awaited_task>, far, s.window * (waits_max - waits_near_max)) /* and the others */                 \
     X(dealt, cell<u32>, near, s.window)  /* blocks mailed */                                                            \

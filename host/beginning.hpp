@@ -58,7 +58,7 @@ void begin_at(const device::engine_memory<P>& m, const device::control_state<P>&
     *s.bypass_adopted = low;
     s.broadcast->number = low;
     P::store(device::edge::P5_self, *s.bypass_number, low, device::order::relaxed, device::scope::block);
-    for (u32 slot = 0; slot < m.n.window; ++slot) s.targets[slot] = low;
+    for (u32 slot = 0; slot < m.n.window; ++slot) P::set(s.targets[slot], low);
 }
 
 } // namespace slipstream::host

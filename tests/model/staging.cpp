@@ -76,7 +76,7 @@ report run(const std::vector<test_task>& program, options how, engine_size size 
             for (u32 slot = 0; slot < e->m.n.window_used; ++slot) {
                 const device::finished_count count{
                     P::load(edge::P5_self, e->m.records[slot].finished, order::relaxed, scope::device)};
-                check(count.blocks() == e->s.targets[slot], "a slot's finished count comes to what the linker awaits");
+                check(count.blocks() == P::get(e->s.targets[slot]), "a slot's finished count comes to what the linker awaits");
                 check(!count.has_failures() || e->s.tainted[0] >> slot % 32 & 1,
                       "the linker knows of failures in a finished count");
             }

@@ -305,7 +305,7 @@ TEST_CASE("finished counts and targets pass 2^31 and 2^32 together", "[device][s
             staging_test t(4);
             for (u32 slot = 0; slot < 32; ++slot) {
                 t.engine.m.records[slot].finished.raw = before;
-                t.engine.s.targets[slot] = before;
+                P::set(t.engine.s.targets[slot], before);
             }
             for (u32 round = 0; round < 3; ++round) {
                 t.put(0, blocks);
@@ -516,7 +516,7 @@ TEST_CASE("while there is poison nothing is mailed staged; what the linker stage
     CHECK(t.take_retired() == 1);
     CHECK_FALSE((t.staged(1) || t.staged(2)));
     CHECK_FALSE(t.has_mail(1));
-    CHECK(t.engine.s.targets[1] == 0); // it is not to be waited for
+    CHECK(P::get(t.engine.s.targets[1]) == 0); // it is not to be waited for
     t.run(0, 0);
     t.run(0, 1);
     t.run(0, 2);
@@ -1401,5 +1401,5 @@ TEST_CASE("a task is handed over once, though its slot and number stand twice in
     complete(0);
     take();
     CHECK(std::count(handed.begin(), handed.end(), 3u) == 1);
-    CHECK(e.s.targets[3] == 2);
+    CHECK(P::get(e.s.targets[3]) == 2);
 }

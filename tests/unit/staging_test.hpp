@@ -91,7 +91,7 @@ struct staging_test : scheduler_test {
         CHECK(engine.s.counters[device::handed_tasks] == 0);
         CHECK(engine.s.counters[device::handed_blocks] == 0);
         for (u32 slot = 0; slot < engine.m.n.window; ++slot) {
-            CHECK(finished_of(slot).blocks() == engine.s.targets[slot]);
+            CHECK(finished_of(slot).blocks() == P::get(engine.s.targets[slot]));
             CHECK_FALSE((staged(slot) || is(engine.s.handed, slot) || is(engine.s.early, slot) || is(engine.s.in_flight, slot)));
         }
     }
