@@ -1,11 +1,11 @@
 // The worker's side of the mailbox: wait for mail, draw tickets, answer. Bodies are run by the caller.
 //
-// wait(), read_more() and await() are called by a team of lanes (the first warp on the GPU), all else by one lane (thread 0);
-// the platform's kernel spreads what they return to the block and puts a block barrier before answer(), so that every thread's
-// writes precede the release. The flight record of an ordinary block may be any thread's: it is the second warp's first lane's
-// there, since the leader has enough to do. Where groups of a worker's threads run blocks of a ticket mail side by side, a
-// lane of each draws, records and logs, through a port of its own that keeps nothing else; the recorder then shows what one of
-// them picked up last, the task and not always the block that hangs.
+// wait(), read_more() and await() are called by a team of lanes (the first warp on the GPU), all else by one lane (thread 0; but
+// await_early(), which may run beside its answer, by another one); the platform's kernel spreads what they return to the block
+// and puts a block barrier before answer(), so that every thread's writes precede the release. The flight record of an ordinary
+// block may be any thread's: it is the second warp's first lane's there, since the leader has enough to do. Where groups of a
+// worker's threads run blocks of a ticket mail side by side, a lane of each draws, records and logs, through a port of its own
+// that keeps nothing else; the recorder then shows what one of them picked up last, the task and not always the block that hangs.
 //
 // COST per mail: polls of two L2 lines (lone workers: acquire loads and no fence; others: relaxed and one acquire fence, which
 // empties the L1 they share), one recorder store to pinned memory, one release fence, one addition (not waited for) and one
