@@ -65,6 +65,20 @@ public:
     /// A task goes the other way.
     SLIPSTREAM_BOTH void close() { going_ = false; }
 
+    /// May one more go this way, behind those that worker 0 has not answered yet (watch.hpp)?
+    SLIPSTREAM_BOTH bool goes_on() const { return going_ && (done_ & done_word::failed_bit) == 0; }
+    /// Number of the last mail to worker 0, while going. More may have been mailed (watch.hpp).
+    SLIPSTREAM_BOTH u32 number() const { return number_; }
+    /// Tells the scheduler of mails up to that number, whose slots are noted.
+    SLIPSTREAM_BOTH void publish(team_type& team, u32 number, u32 tasks)
+    {
+        number_ = number;
+        if (team.leader()) {
+            P::store(edge::R23_bypassed, *s_.bypass_number, number, order::release, scope::block);
+            s_.bus[tasks_bypassed] += tasks;
+        }
+    }
+
     /// Mails the task, which lies in its slot, decoded and with all members of its struct.
     SLIPSTREAM_BOTH void send(team_type& team, u32 slot, u32 type, u64 task_id)
     {
@@ -79,9 +93,8 @@ public:
             P::store(edge::R21_bypass_mail, m_.mailboxes[0].mail[letter.tag % P::mailbox_depth], letter.encode(), order::relaxed,
                      scope::device);
             P::set(s_.bypass_slots[number_ % P::mailbox_depth], slot);
-            P::store(edge::R23_bypassed, *s_.bypass_number, number_, order::release, scope::block);
-            ++s_.bus[tasks_bypassed];
         }
+        publish(team, number_, 1);
         team.sync();
     }
 

@@ -5,6 +5,7 @@
 //                 -> draining (request drain: until rings, queues and window are empty, role after role; a residency limit
 //                    turns it into parking)
 //         -> finished: the scheduler dismissed the workers; the notifier publishes what is left in its queue, then all leave.
+//         Ingest stops for a park when worker 0 has no blank (watch.hpp), and has taken nothing from a ring that ingest has not.
 // EDGES   R9/A9 (request, the phases; block scope): a phase change after everything queued before it.
 #pragma once
 #include "device/admission.hpp"
@@ -64,8 +65,8 @@ public:
     {
         if (rounds_++ % P::look_at_request == 0) request_ = read_request<P>(s_, team);
         const command request = request_;
-        if (request == command::park || request == command::abort) return end(team, feed_phase::stopped);
-        if (ingest_.step(team)) return round_result::busy;
+        if (request == command::abort || (request == command::park && !ingest_.watches())) return end(team, feed_phase::stopped);
+        if (ingest_.step(team, request == command::run)) return round_result::busy;
         if (request == command::drain && ingest_.rings_empty()) return end(team, feed_phase::dry);
         return round_result::idle;
     }

@@ -101,6 +101,14 @@ struct cuda_platform {
         return before;
     }
 
+    __device__ static __forceinline__ u64 fetch_add(edge, word<u64>& w, u64 value, order, scope)
+    {
+        // Likewise (the watch word).
+        u64 before;
+        asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], %2;" : "=l"(before) : "l"(&w.raw), "l"(value) : "memory");
+        return before;
+    }
+
     __device__ static __forceinline__ void add(edge, word<u64>& w, u64 value, order, scope)
     {
         // Only relaxed, device scope is used (finished counts).

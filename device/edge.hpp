@@ -89,6 +89,9 @@
     X(R22_early_fence,    "worker 0: what that task's body wrote, and whatever came before it, precedes the early mark") \
     X(R22_early_mark,     "worker 0 -> host: all submissions of the ring before the mark are complete")                  \
     X(A22_early_mark,     "host reads it")                                                                               \
+    X(R25_declined,       "worker 0 empties the place of a blank that it declines")                                      \
+    X(R25_declined_fence, "and then says so: that place may be written again")                                           \
+    X(A25_declined_fence, "ingest, when it has seen that")                                                               \
     X(P0_ticket,          "workers draw block numbers: the value is the message")                                       \
     X(P1_stop,            "park or abort flag for ticket loops: only a hint to stop early")                             \
     X(P2_heartbeat,       "counter for the watchdog: nothing is read through it")                                       \
@@ -99,7 +102,8 @@
     X(P6_finished_reset,  "linker sets a finished count back that nobody waits for: "                                   \
                           "ordered for its next readers by R4A5_step_fence")                                            \
     X(P7_crossings,       "linker counts tasks that cross, and stand-ins: ordered by R14_ready for whom the scheduler is to mail") \
-    X(P8_answered,        "ingest looks whether worker 0 has answered: the next task follows on that worker, in its order")
+    X(P8_answered,        "ingest looks whether worker 0 has answered: the next task follows on that worker, in its order") \
+    X(P9_watch,           "ingest and worker 0 agree by additions to one word who has the ring: the value is the message")
 
 namespace slipstream::device {
 

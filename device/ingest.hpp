@@ -14,6 +14,9 @@
 // Accesses stay as they came, for admission to resolve, an access a lane of its helpers (entry_resolver.hpp): those of tasks that
 // it sees are not looked at here, but where a task comes alone and is mailed at once (bypass.hpp, with its edges).
 //
+// While tasks come one by one worker 0 looks at their ring (watch.hpp): then it is not looked at here, and what that one has taken
+// is decoded like all other messages, but into slots that have their workers' part of the record already.
+//
 // COST    in cycles of a batch of 31 one-slot messages with four handles (H200, a build with clock reads in these places): places
 //         for all of them 1200, describing them 650, scalars and accesses as they came 3600 (9300 when it resolved the handles
 //         itself), whatever slots came back 1700.
@@ -41,6 +44,7 @@
 #pragma once
 #include "device/bypass.hpp"
 #include "device/entry_resolver.hpp"
+#include "device/watch.hpp"
 
 namespace slipstream::device {
 
@@ -56,10 +60,11 @@ public:
     {
     }
 
-    /// Polls the rings once. Returns true when something was taken.
-    SLIPSTREAM_BOTH bool step(team_type& team)
+    /// Polls the rings once. Returns true when something was taken. `may_watch`: else a watch (watch.hpp) ends, and none begins.
+    SLIPSTREAM_BOTH bool step(team_type& team, bool may_watch = true)
     {
         reclaim(team);
+        if (watched_ != no_ring) tend_watch(team, may_watch);
         // While one ring is busy the others are looked at less often: they would only cost its loads their overlap.
         bool progress = false;
         SLIPSTREAM_ONE_COPY
@@ -72,13 +77,18 @@ public:
         // bus round trips); one fence acquires for all tasks of a step.
         if (progress) P::fence(edge::A0_ring_fence, order::acquire, scope::system);
         decoded_.publish(team);
+        if (!progress && may_watch && watched_ == no_ring && m_.n.watch_after != 0 && streak_ % 256 >= m_.n.watch_after)
+            begin_watch(team);
         return progress;
     }
+
+    /// Has worker 0 no blank, and has it taken nothing that is not handed on?
+    SLIPSTREAM_BOTH bool watches() const { return watched_ != no_ring; }
 
     /// After a step that took nothing: true when no ring holds a message, in part or whole. What the drain command waits for.
     SLIPSTREAM_BOTH bool rings_empty() const
     {
-        if (starved_ || unseen_) return false;
+        if (starved_ || unseen_ || watches()) return false;
         for (u32 r = 0; r < m_.n.rings; ++r)
             if (s_.progress[r].stage != stage_header) return false;
         return true;
@@ -168,6 +178,7 @@ private:
                     const u32 left = slots - static_cast<u32>(s_.progress[r].position - position);
                     const bool more = slots == look_slots(reach_) || left != 0;
                     again_ |= cut_ && left == look_slots(reach_); // the look was too short for a message: the next one is not
+                    if (r == watched_) continue; // what is left there is worker 0's, as far as is known
                     if (more && took && ahead_ring_ == no_ring)
                         read_ahead(team, r, position + slots, words + 16 * (slots - left), left);
                     else full |= static_cast<u32>(more) << r;
@@ -205,11 +216,17 @@ private:
         for (u32 j = 0; j < rings_at_once; ++j) {
             const u32 r = first + j;
             if (r >= m_.n.rings || r == ahead_ring_) continue;
+            if (r == watched_ && is_looked_after()) {
+                unseen_ = true;
+                continue;
+            }
             const u32 stage = s_.progress[r].stage;
             if (stage == stage_header ? room : stage != stage_gate) wanted |= 1u << j;
             else unseen_ = true;
         }
         count_look(team, popcount(wanted) * limit);
+        if (watched_ != no_ring)
+            watch_seen_ = watch_word{P::load(edge::P9_watch, *m_.watch, order::relaxed, scope::device)}.lower();
         if (reach_ == glance_slots) return glance(team, first, wanted);
         typename P::template lane_array<abi::chunk, rings_at_once> chunks;
         u32 bad[rings_at_once];
@@ -348,7 +365,14 @@ private:
         }
         bool progress = false;
         // What was fetched while the gate was shut waits for the next poll, or is fetched again.
-        const u32 usable = rp.stage == stage_gate ? 0 : slots;
+        u32 usable = rp.stage == stage_gate ? 0 : slots;
+        if (watched_ != no_ring && usable != 0) {
+            usable = beside_out(watch(), team, r == watched_, usable, watch_seen_);
+            if (usable > slots) {
+                watched_ = no_ring;
+                usable = slots;
+            }
+        }
         SLIPSTREAM_ONE_COPY
         for (u32 k = 0;;) {
             if (rp.stage == stage_gate) {
@@ -399,11 +423,6 @@ private:
     {
         return abi::message_header::decode(abi::chunk{{words[0], words[1], words[2], 0}});
     }
-    SLIPSTREAM_BOTH static u32 plain_slots(const abi::message_header& h)
-    {
-        return (h.plain_chunks() + abi::slot_chunks - 1) / abi::slot_chunks;
-    }
-
     /// Decodes the slots at hand of a message that is not plain, or of its beginning. Returns how many; 0: nothing was taken, for
     /// want of a window slot or pool blocks.
     SLIPSTREAM_BOTH u32 take_slots(team_type& team, ring_progress& rp, u32 r, const u32* words, u32 slots)
@@ -554,12 +573,14 @@ private:
 
     /// One lane: what workers and the other roles need of the task beside its words and accesses.
     SLIPSTREAM_BOTH void describe(u32 slot, u32 r, u64 number, const abi::message_header& h, u32 entries,
-                                  bool bypassed = false) const
+                                  bool bypassed = false, bool watched = false) const
     {
-        task_record<P>& record = m_.records[slot];
-        P::set(record.blocks, h.blocks);
-        P::store(edge::P0_ticket, record.next_block, 0u, order::relaxed, scope::device);
-        P::store(edge::P4_status, record.status, 0u, order::relaxed, scope::device);
+        if (!watched) { // else worker 0 has what it needs, and may have failed
+            task_record<P>& record = m_.records[slot];
+            P::set(record.blocks, h.blocks);
+            P::store(edge::P0_ticket, record.next_block, 0u, order::relaxed, scope::device);
+            P::store(edge::P4_status, record.status, 0u, order::relaxed, scope::device);
+        }
         const u64 id = static_cast<u64>(r) << 56 | number;
         P::set(s_.task_id[slot], id);
         // With tickets: one until they are drawn.
@@ -576,10 +597,13 @@ private:
     /// taken; 0: no place, nothing was taken.
     SLIPSTREAM_BOTH u32 take_plain(team_type& team, ring_progress& rp, u32 r, const u32* words, u32 slots)
     {
+        const bool watched = r == watched_; // worker 0 has taken all of these
+        if (watched) bring_out(watch(), team, slots);
         const u32 slots_free = *s_.free_slot_count;
         const u32 top = *s_.pool_free_count;
         if (slots_free == 0) return 0;
-        const bool alone = slots == 1 && may_go_alone(header_at(words), words + 4) && bypass_.open(m_.n.window_used - slots_free);
+        const bool alone = watched
+            || (slots == 1 && may_go_alone(header_at(words), words[4]) && bypass_.open(m_.n.window_used - slots_free));
         if (!alone) bypass_.close();
         // First where messages begin. What is not a message's first chunk is looked at as if it were, and not used.
         lane_values length, blocks;
@@ -656,7 +680,7 @@ private:
             const abi::message_header h = header_at(w);
             const bool waits = gated && k + 1 == messages;
             const bool leaves = ordered(h) && !waits && !alone && (h.flags & abi::flag_whole_memory) == 0;
-            describe(part.slot, r, first_number + k, h, ordered(h) || waits ? h.entries : 0, alone);
+            describe(part.slot, r, first_number + k, h, ordered(h) || waits ? h.entries : 0, alone, watched);
             chain_blocks(part.slot, part.top, blocks_for(h.entries), leaves ? h.entries : 0);
             if (!waits) decoded_.put_ahead(k, part.slot);
             return !leaves && h.entries != 0;
@@ -686,7 +710,8 @@ private:
                 SLIPSTREAM_ONE_COPY
                 for (u32 c = 1; c < h.plain_chunks(); ++c) {
                     if (c > h.entry_chunks()) {
-                        take_scalars(h, part.slot, w + 4 * c, c - 1 - h.entry_chunks());
+                        store_scalars<P>(s_.types[h.type], h.scalars, m_.records[part.slot].words, w + 4 * c,
+                                         c - 1 - h.entry_chunks());
                     } else {
                         const u32 in = entries_in(w + 4 * c);
                         leave_entries(part, w + 4 * c, in, entries, (mine >> k & 1) == 0, known);
@@ -712,7 +737,9 @@ private:
                     afters += in == entry_is_after;
                 }
             });
-        if (alone) bypass_.send(team, s_.parts[0].slot, header_at(words).type, static_cast<u64>(r) << 56 | first_number);
+        if (watched) bypass_.publish(team, hand_on_out(watch(), team, messages), messages);
+        else if (alone) bypass_.send(team, s_.parts[0].slot, header_at(words).type, static_cast<u64>(r) << 56 | first_number);
+        streak_ = !alone ? 0 : streak_ >> 8 == r ? streak_ + (streak_ % 256 < m_.n.watch_after) : r << 8 | 1;
         team.sync();
         decoded_.advance(gated ? messages - 1 : messages);
         rp.messages += gated ? messages - 1 : messages;
@@ -747,7 +774,8 @@ private:
             const abi::message_header h = header_at(words + 4 * first);
             const u32 rel = c - first - 1;
             if (rel >= h.entry_chunks()) {
-                take_scalars(h, part.slot, words + 4 * c, rel - h.entry_chunks());
+                store_scalars<P>(s_.types[h.type], h.scalars, m_.records[part.slot].words, words + 4 * c,
+                                 rel - h.entry_chunks());
             } else {
                 const u32 before = low_bits(c) & ~low_bits(first + 1); // this message's entries begin behind its header
                 leave_entries(part, words + 4 * c, in.at(0, c), rel + popcount(second & before) + popcount(third & before),
@@ -756,25 +784,7 @@ private:
         });
     }
 
-    /// Is this a task for the bypass, if that is open? `first`: the chunk behind the header.
-    SLIPSTREAM_BOTH static bool may_go_alone(const abi::message_header& h, const u32* first)
-    {
-        const bool waits = h.entry_chunks() != 0 && (first[0] & abi::handle_bit) == 0
-            && abi::kind_of(first[0]) == abi::entry_kind::after;
-        return h.blocks == 1 && (h.flags & ~u32{abi::flag_no_access}) == 0 && plain_slots(h) == 1 && !waits;
-    }
-
     SLIPSTREAM_BOTH static bool ordered(const abi::message_header& h) { return (h.flags & abi::flag_no_access) == 0; }
-
-    /// Stores the scalars of a plain message's chunk, the first of which is number 3 * `chunk`.
-    SLIPSTREAM_BOTH void take_scalars(const abi::message_header& h, u32 slot, const u32* w, u32 chunk)
-    {
-        const abi::task_type& type = s_.types[h.type];
-        for (u32 i = 0; i < 3; ++i) {
-            const u32 scalar = 3 * chunk + i;
-            if (scalar < h.scalars && scalar < type.scalars) P::set(m_.records[slot].words[type.scalar_offset[scalar]], w[i]);
-        }
-    }
 
     /// By a lane: puts the entries of a plain message's chunk into the pool as they are, if `put`; `in` is what entries_in() says
     /// of it, `entries` come before. Lowers `known`, see take_plain.
@@ -848,15 +858,6 @@ private:
         team.sync();
     }
 
-    static constexpr u32 entry_is_after = 1 | 4;
-
-    /// Of a chunk of entries: how many, or entry_is_after.
-    SLIPSTREAM_BOTH static u32 entries_in(const u32* w)
-    {
-        if ((w[0] & abi::handle_bit) == 0) return abi::kind_of(w[0]) == abi::entry_kind::after ? entry_is_after : 1;
-        return !(w[1] & abi::handle_bit) ? 1 : !(w[2] & abi::handle_bit) ? 2 : 3;
-    }
-
     /// Stores an entry that is number `e` of its task, by a handle or none (0), and tags its block.
     SLIPSTREAM_BOTH void put_entry(team_type& team, u32 block, u32 e, const abi::access_entry& entry, u32 handle_plus_one = 0) const
     {
@@ -876,6 +877,7 @@ private:
         const u32 top = *s_.pool_free_count;
         if (free == 0 || top < blocks) return false;
         bypass_.close();
+        streak_ = 0;
         const u32 slot = s_.free_slots[free - 1];
         team.sync(); // all lanes have read what the leader changes now
         if (team.leader()) {
@@ -961,8 +963,6 @@ private:
         }
     }
 
-    SLIPSTREAM_BOTH static u64 address_in(const u32* w) { return static_cast<u64>(w[0] & ((1u << 25) - 1)) << 32 | w[1]; }
-
     /// The first chunk of a two-chunk entry, kept in fast memory: in message_progress it would need an address, and a local
     /// variable with an address lies in memory that every acquire of this SM empties from the L1.
     SLIPSTREAM_BOTH u32* half(u32 r) const { return s_.halves + 3 * r; }
@@ -983,6 +983,60 @@ private:
         if (team.leader()) put_entry(team, mp.last_block, at, entry);
         ++mp.entry;
         --mp.entries_left;
+    }
+
+    SLIPSTREAM_BOTH watch_tables<P> watch() const
+    {
+        return {m_.records, m_.mailboxes, m_.watch, s_.watch, s_.free_slots, s_.free_slot_count, s_.bypass_slots,
+                m_.n.window_used};
+    }
+
+    SLIPSTREAM_BOTH void begin_watch(team_type& team)
+    {
+        const u32 r = streak_ >> 8;
+        if (ahead_ring_ != no_ring || s_.progress[r].stage != stage_header
+            || !bypass_.open(m_.n.window_used - *s_.free_slot_count))
+            return;
+        const ring_progress& at = s_.progress[r];
+        if (begin_out(watch(), team, bypass_.number(), at.position, at.messages, static_cast<u64>(r) << 56, *s_.pool_free_count,
+                      s_.counters[handles_known]))
+            watched_ = r;
+    }
+
+    /// Once a step, while there is one: what has worker 0 done?
+    SLIPSTREAM_BOTH void tend_watch(team_type& team, bool may_watch)
+    {
+        const ring_progress& at = s_.progress[watched_];
+        if (!tend_out(watch(), team, watch_seen_, may_watch && bypass_.goes_on(), at.position, at.messages,
+                      static_cast<u64>(watched_) << 56, *s_.pool_free_count, s_.counters[handles_known]))
+            watched_ = no_ring;
+    }
+
+    /// Worker 0 is looking at the ring, or was when it was seen last.
+    SLIPSTREAM_BOTH bool is_looked_after() const
+    {
+        return s_.watch->state != watch_book::off && s_.watch->waiting == 0
+            && watch_seen_ == watch_word::lower_of((s_.watch->known + 1) & (watch_word::ids - 1), watch_word::begun);
+    }
+
+    SLIPSTREAM_BOTH_RARE static bool begin_out(const watch_tables<P> w, team_type team, u32 number, u64 at, u64 message,
+                                               u64 ring_bits, u32 pool_free, u32 handles)
+    {
+        return w.begin(team, number, at, message, ring_bits, pool_free, handles);
+    }
+    SLIPSTREAM_BOTH_RARE static u32 beside_out(const watch_tables<P> w, team_type team, bool its_ring, u32 slots, u32 lower)
+    {
+        return w.beside(team, its_ring, slots, lower);
+    }
+    SLIPSTREAM_BOTH_RARE static void bring_out(const watch_tables<P> w, team_type team, u32 count) { w.bring_slots(team, count); }
+    SLIPSTREAM_BOTH_RARE static u32 hand_on_out(const watch_tables<P> w, team_type team, u32 count)
+    {
+        return w.hand_on(team, count);
+    }
+    SLIPSTREAM_BOTH_RARE static bool tend_out(const watch_tables<P> w, team_type team, u32 lower, bool goes_on, u64 at, u64 message,
+                                              u64 ring_bits, u32 pool_free, u32 handles)
+    {
+        return w.tend(team, lower, goes_on, at, message, ring_bits, pool_free, handles);
     }
 
     /// Hands the decoded task over once everything its `after` entries name was handed over before.
@@ -1045,6 +1099,9 @@ private:
                      ///< to be told. After a launch: unknown
     u32 turns_ = 0;
     u32 turn_ = 0; ///< the ring that is polled first
+    u32 watched_ = no_ring; ///< worker 0 has blanks for tasks of this ring, or has taken some that are still in it
+    u32 streak_ = 0;        ///< so many tasks came alone, one behind the other, from one ring: that one << 8
+    u32 watch_seen_ = 0;    ///< lower half of the watch word, at the last look
     // The ring that is read ahead.
     u32 ahead_ring_ = no_ring;
     u32 ahead_reach_ = 0; ///< slots that the next look asks for

@@ -5,7 +5,7 @@
 //   pinned (host and device)   rings[rings][ring_slots] of 64 B · host_page · ring_page[rings] · complete bits[rings][2048]
 //                              · recorder[workers] of 16 B · handle table · flight log · stream join words · bus and pick counts
 //   device                     records[window] of 384 B · mailboxes[workers + copies of broadcasts] of 2688 B
-//                              · done[workers] of 4 B
+//                              · done[workers] of 4 B · watch word · type table
 //                              · handle cache · handle pages · stop word · notifier's mirror
 //                              · channels between parts [parts][parts], of the first part
 //   fast (shared memory of the control block, spilled to device memory at park)   control_state: queues, window, scheduler
@@ -27,6 +27,7 @@
 //   record.failed_by      a worker -> workers that wait, device; likewise
 //   channel[a][b]         scheduler of part a -> scheduler of part b, device: see crossing.hpp
 //   done[w]               worker w -> scheduler, device (0: and ingest)   stop                notifier -> workers, device
+//   watch                 ingest <-> worker 0, device, by additions: see watch_word
 //   fast memory           see the list SLIPSTREAM_CONTROL_FIELDS
 // STATES of a window slot
 //   free -> filling (ingest) -> decoded -> admitted (its predecessors found) -> linked: waiting | staged | ready -> mailed
@@ -182,12 +183,19 @@ struct ring_slot {
     typename P::chunk_word chunks[abi::slot_chunks];
 };
 
+/// Where worker 0 finds the task of a blank (watch.hpp).
+struct alignas(16) blank_place {
+    u64 at;      ///< position of its ring slot
+    u32 handles; ///< so many the device knows
+};
+
 /// A task as its workers see it.
 template <class P>
 struct task_record {
-    typename P::template cell<u32> words[abi::task_words_max]; ///< the task struct
+    typename P::template cell<u32> words[abi::task_words_max]; ///< the task struct; of a watched one (watch.hpp) nobody's
     typename P::template cell<u32> blocks;
     typename P::template cell<u64> position; ///< of the submission in its ring, of a bypassed task only
+    typename P::template cell<blank_place> blank; ///< likewise, of a watched one
     alignas(64) typename P::template word<u32> next_block; ///< ticket counter
     typename P::template word<u32> status;                 ///< 0, or the code a body failed with
     typename P::template word<u32> failed_by;              ///< of the slot, not of the task: see finished_count
@@ -227,6 +235,17 @@ struct alignas(abi::line_bytes) mailbox {
     typename P::template cell<u32> answered; ///< mails ever answered; the worker keeps it here between launches, as the next one
     typename P::template cell<u32> stumbles; ///< a bit for each of the last mails, the last one lowest: it failed or was skipped
     typename P::template cell<u32> heard;    ///< broadcasts (mail.hpp) that were answered, likewise
+};
+
+/// What ingest keeps of a watch (watch.hpp).
+struct alignas(16) watch_book {
+    enum state_name : u32 { off, on, closing };
+    u32 state;
+    u32 posted;  ///< id of the last blank; wraps at watch_word::ids
+    u32 known;   ///< of the last one that is known to have become a task
+    u32 waiting; ///< tasks that worker 0 has taken from the ring and ingest has not
+    u32 emptied; ///< the id up to which watch_word says that blanks are withdrawn
+    u32 number;  ///< of the last mail to worker 0, blanks included
 };
 
 /// What the scheduler keeps of broadcasts (broadcast.hpp).
@@ -271,6 +290,7 @@ struct sizes {
     u32 staging;      ///< 1: tasks may be mailed before those that they wait for are complete
     u32 chaining;     ///< 1: to the same worker, behind them
     u32 bypass;       ///< 1: ingest may mail a task that comes alone
+    u32 watch_after;  ///< behind so many of these worker 0 may take the next from the ring itself (watch.hpp); 0: never
     u32 broadcast_copies; ///< of each broadcast (broadcast.hpp), a power of two, at most 32: worker w reads number w % copies;
                           ///< 0: none are sent
     u32 parts;        ///< of the engine (crossing.hpp): 1, or 2 to abi::parts_max; this is number `part`
@@ -316,8 +336,11 @@ enum bus_count : u32 {
     failures_told,         ///< failure records
     completion_words_told, ///< stores of a word of completion bits
     low_water_told,        ///< stores of ring_page.low_water
+    // worker 0
+    ring_chunks_watched, ///< its loads of chunks of a ring (watch.hpp), likewise
     bus_counts,
-    notifier_counts = command_looks
+    notifier_counts = command_looks,
+    worker_counts = ring_chunks_watched
 };
 
 /// One picked-up run of blocks with its times, kept when a flight log is asked for. Cost then: two looks at the clock a run
@@ -374,6 +397,8 @@ struct engine_memory {
     task_record<P>* records;
     mailbox<P>* mailboxes; ///< [workers + broadcast_copies] the last ones are of broadcasts
     typename P::template word<u32>* done;
+    typename P::template word<u64>* watch;        ///< see watch_word
+    const abi::task_type* types;                  ///< [types] for worker 0, which may decode a message; else control_state's
     typename P::template cell<known_handle>* handle_cache; ///< the first control_counter::handles_known of them
     typename P::template cell<handle_page>* handle_pages; ///< [handles] see handle_book.hpp
     typename P::template word<u32>* stop;
@@ -683,6 +708,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(bypass_slots, cell<u32>, near, P::mailbox_depth) /* and of each of the last ones, by its number, the slot */         \
     X(bypass_adopted, u32, near, 1)      /* the last number that the scheduler has taken into its count */                \
     X(first_sent, cell<u32>, near, 1)    /* mails ever sent to worker 0, when nothing was in flight last */               \
+    X(watch, watch_book, near, 1)        /* see watch.hpp */                                                             \
     X(crossings, u32, near, s.parts > 1 ? s.window : 0) /* abi::crossing_word of a task that crosses, or a stand-in */    \
     X(crossings_linked, word<u32>, near, 1) /* so many of these were ever linked; wraps */                               \
     X(meetings, u32, near, s.meetings()) /* see dependency_table::meet */                                                \

@@ -23,6 +23,9 @@ struct mail {
     SLIPSTREAM_BOTH bool broadcast() const { return (block_and_waits & broadcast_bit) != 0; } ///< see below
     /// A broadcast of which this worker has no block.
     SLIPSTREAM_BOTH bool idle() const { return (block_and_waits & idle_bit) != 0; }
+    /// Of worker 0: a task that it takes from the ring itself. See watch.hpp.
+    SLIPSTREAM_BOTH bool blank() const { return (block_and_waits & (idle_bit | broadcast_bit)) == idle_bit; }
+    SLIPSTREAM_BOTH u32 blank_id() const { return block_and_waits & (idle_bit - 1); }
     SLIPSTREAM_BOTH bool bypassed() const { return (block_and_waits & bypass_bit) != 0; } ///< ingest's: see bypass.hpp
     SLIPSTREAM_BOTH bool brief() const { return (block_and_waits & brief_bit) != 0; } ///< its type promises it
     SLIPSTREAM_BOTH bool joins() const { return (block_and_waits & joins_bit) != 0; } ///< follows; if the one before it is brief,
@@ -45,7 +48,8 @@ struct mail {
     static constexpr u32 follows_bit = 1u << 15;
     static constexpr u32 block_bits = 11; ///< of a task that draws tickets it says nothing
     static constexpr u32 block_mask = (1u << block_bits) - 1;
-    static constexpr u32 idle_bit = 1u << 23; ///< above: of a broadcast its `blocks`, or, as its worker has it, its tag
+    static constexpr u32 idle_bit = 1u << 23; ///< above: of a broadcast its `blocks`, or, as its worker has it, its tag.
+                                              ///< Of a mail that is no broadcast: a blank, and below is its id
     static constexpr u32 broadcast_bit = 1u << 24;
     static constexpr u32 bypass_bit = 1u << 25; ///< of one-block tasks only, as the next one
     static constexpr u32 brief_bit = 1u << 26;

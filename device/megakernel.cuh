@@ -228,6 +228,9 @@ public:
         count_ = 0;
     }
 
+    /// Whatever load() asked for is not wanted.
+    __device__ __forceinline__ void forget() { count_ = 0; }
+
 private:
     static_assert(abi::task_words_max == 16 * 4 && offsetof(task_record<P>, words) % 16 == 0 && alignof(task_record<P>) % 16 == 0);
     static constexpr u32 pairs = P::mailbox_depth / 2;
@@ -292,7 +295,19 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                 P::team team;
                 team.sync(); // the leader has answered the last one
                 struct_copy structs;
-                const mail next = port.wait(team, [&](u32 first, u32 count) { structs.load(port, shared, first, count); }, early);
+                const mail next = port.wait(
+                    team, [&](u32 first, u32 count) { structs.load(port, shared, first, count); },
+                    [&](const mail& blank) {
+                        structs.forget(); // what its record holds is of no task
+                        return reinterpret_cast<P::cell<u32>*>(shared.words[blank.tag % P::mailbox_depth]);
+                    },
+                    [&](const mail& task) {
+                        if (leader) {
+                            shared.flights[task.tag % P::mailbox_depth] = port.flight_of(task, 0);
+                            shared.blocks[task.tag % P::mailbox_depth] = 1;
+                        }
+                    },
+                    early);
                 if (leader) {
                     shared.order = next;
                     shared.found = box.found;

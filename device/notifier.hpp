@@ -54,7 +54,7 @@ public:
         if (request_ == static_cast<u32>(command::park))
             P::store(edge::P1_stop, *m_.stop, static_cast<u32>(stop_level::none), order::relaxed, scope::device);
         SLIPSTREAM_ONE_COPY
-        for (u32 k = notifier_counts; k < bus_counts; ++k) P::set(m_.bus[k], s_.bus[k]);
+        for (u32 k = notifier_counts; k < worker_counts; ++k) P::set(m_.bus[k], s_.bus[k]);
     }
 
 private:

@@ -22,6 +22,8 @@
 // wait for the mail before it (or that is the first of two that wait for one: see scheduler), they are answered by one fence,
 // nine at most: what is left of a hop is the recorder's store and an addition.
 //
+// A blank (watch.hpp): an addition that is waited for, then looks at the ring, out of line.
+//
 // OWNERS  worker w alone writes done[w] (once it has left for a park, the scheduler) recorder[w], picks[w] and the counts
 //         behind mailbox[w], which it alone reads (broadcasts heard, too); worker 0 alone early marks.
 // EDGES   A4 (mail, relaxed poll) + A4_mail_fence (acquire, device): the record, and all writes of the predecessors
@@ -35,6 +37,7 @@
 //         another thread polls (await_early())
 #pragma once
 #include "device/scheduler.hpp"
+#include "device/watch.hpp"
 
 namespace slipstream::device {
 
@@ -67,6 +70,7 @@ enum class mail_outcome : u32 { ran, failed, skipped };
 /// What the one that answers keeps from mail to mail. In memory beside the mails: registers would be the bodies'.
 struct worker_books {
     u64 picks;            ///< flight records ever stored
+    u64 watched;          ///< chunks of rings ever looked at: worker 0 (watch.hpp)
     u32 done;             ///< the done_word of the last answer
     u32 stumbles;         ///< see mailbox::stumbles
     stop_level level;     ///< when the last mail was answered, if the next one follows it
@@ -122,6 +126,7 @@ struct inbox {
     u32 answered; ///< tag of the last mail that was answered; those between it and the one in hand have run, and are owed an answer
     u32 known;    ///< of the last one that was read
     u32 heard;    ///< broadcasts ever read
+    u32 watch;    ///< worker 0: lower half of the watch word
     /// Beside a staged letter: the first task that it waits for, or no_slot, if that was not seen with it.
     struct first_awaited {
         u32 slot;
@@ -137,6 +142,14 @@ struct inbox {
     SLIPSTREAM_BOTH bool empty() const { return answered == known; }
     SLIPSTREAM_BOTH mail& letter(u32 number) { return letters[number % P::mailbox_depth]; }
     SLIPSTREAM_BOTH mail& next() { return letter(answered + 1); }
+    /// Of those that were read and not answered.
+    SLIPSTREAM_BOTH u32 broadcasts()
+    {
+        u32 among = 0;
+        SLIPSTREAM_ONE_COPY
+        for (u32 i = 1; i <= count(); ++i) among += letter(answered + i).broadcast();
+        return among;
+    }
 };
 
 template <class P>
@@ -154,17 +167,21 @@ public:
         box.answered = box.known = tag_of(P::get(m_.mailboxes[worker].answered));
         box.heard = P::get(m_.mailboxes[worker].heard);
         box.found = {};
-        box.books = {P::get(m_.picks[worker]), P::load(edge::P5_self, m_.done[worker], order::relaxed, scope::device),
+        box.books = {P::get(m_.picks[worker]), 0, P::load(edge::P5_self, m_.done[worker], order::relaxed, scope::device),
                      P::get(m_.mailboxes[worker].stumbles), stop_level::none, mail_outcome::ran};
+        if (worker != 0 || m_.n.bypass == 0) return;
+        box.watch = watch_word{P::load(edge::P9_watch, *m_.watch, order::relaxed, scope::device)}.lower();
+        box.books.watched = P::get(m_.bus[ring_chunks_watched]);
     }
 
     /// The next mail, or a leaving one when the engine is aborted. Waits; bounded by the stop word. All mails that are there
     /// are read together, a lane each: those after the next one are at hand then. came(tag of the first, number) is called by
     /// all lanes when some are in the inbox, before they are planned: a platform that copies the tasks' structs asks for them
-    /// there, and has them when the plan is made. `ahead`: the next mail is known and awaited elsewhere (await_early()); if it is
-    /// the last one known, there is time for one look for more.
-    template <class Came>
-    SLIPSTREAM_BOTH mail wait(team_type& team, Came came, bool ahead = false)
+    /// there, and has them when the plan is made. Of a blank (watch.hpp) fill(letter) says where the task's struct is to be
+    /// stored, and filled(letter) is called when it is. `ahead`: the next mail is known and awaited elsewhere (await_early()); if
+    /// it is the last one known, there is time for one look for more.
+    template <class Came, class Fill, class Filled>
+    SLIPSTREAM_BOTH mail wait(team_type& team, Came came, Fill fill, Filled filled, bool ahead = false)
     {
         team.sync();
         for (u32 attempt = 0;; ahead = false) {
@@ -176,8 +193,23 @@ public:
                 continue;
             }
             if (!box_.next().idle()) return box_.next();
-            pass_over(team);
+            if (box_.next().broadcast()) {
+                pass_over(team);
+                continue;
+            }
+            const auto came_of_it = watch(team, fill(box_.next()));
+            if (came_of_it == watcher<P>::outcome::aborted) return mail{mail::leave, 0, 0, 0};
+            if (came_of_it == watcher<P>::outcome::task) {
+                filled(box_.next());
+                return box_.next();
+            }
         }
+    }
+    /// For who gets no blanks, or reads their tasks from the record.
+    template <class Came>
+    SLIPSTREAM_BOTH mail wait(team_type& team, Came came)
+    {
+        return wait(team, came, [&](const mail& letter) { return record(letter).words; }, [](const mail&) {});
     }
     SLIPSTREAM_BOTH mail wait(team_type& team) { return wait(team, [](u32, u32) {}); }
 
@@ -483,10 +515,8 @@ public:
         P::set(m_.picks[worker_], box_.books.picks);
         P::set(m_.mailboxes[worker_].answered, box_.answered);
         P::set(m_.mailboxes[worker_].stumbles, box_.books.stumbles);
-        u32 again = 0;
-        SLIPSTREAM_ONE_COPY
-        for (u32 i = 1; i <= box_.count(); ++i) again += box_.letter(box_.answered + i).broadcast();
-        P::set(m_.mailboxes[worker_].heard, box_.heard - again);
+        P::set(m_.mailboxes[worker_].heard, box_.heard - box_.broadcasts());
+        if (worker_ == 0) P::set(m_.bus[ring_chunks_watched], box_.books.watched);
     }
 
 private:
@@ -558,6 +588,34 @@ private:
     {
         const u32 tag = letter.broadcast() ? broadcast_mail::tag_in(letter, box_.heard) : letter.tag;
         return {m_.mailboxes[letter.broadcast() ? broadcasts_at() : worker_].waits[tag % P::mailbox_depth], tag};
+    }
+
+    /// The next mail is a blank: looks at its ring until it is a task, or none. Out of line, and with no more than it needs by
+    /// value: the workers' way has no part of it.
+    SLIPSTREAM_BOTH typename watcher<P>::outcome watch(team_type& team, typename P::template cell<u32>* words)
+    {
+        return watch_out({m_.rings, m_.n.ring_slots, m_.mailboxes, m_.watch, m_.stop, m_.types, m_.handle_cache, m_.records}, team,
+                         &box_, words);
+    }
+    SLIPSTREAM_BOTH_RARE static typename watcher<P>::outcome watch_out(const watcher<P> w, team_type team, inbox<P>* box,
+                                                                       typename P::template cell<u32>* words)
+    {
+        const auto result = w.run(team, box->next(), box->watch, (box->books.done & done_word::failed_bit) != 0, words);
+        team.sync();
+        if (team.leader()) {
+            box->watch = result.lower;
+            box->books.watched += u64{result.looks} * watcher<P>::ring_chunks;
+            if (result.what == watcher<P>::outcome::task) {
+                mail& task = box->next();
+                task.slot_and_type |= result.type << 16;
+                task.block_and_waits = mail::bypass_bit;
+            } else if (result.what == watcher<P>::outcome::void_blank) { // it was never read, nor what came behind it
+                box->heard -= box->broadcasts();
+                box->known = box->answered;
+            }
+        }
+        team.sync();
+        return result.what;
     }
 
     /// Answers a broadcast of which this worker has no block. Without a fence: the last one's stands before this store, too.

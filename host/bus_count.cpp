@@ -12,7 +12,7 @@ bus_traffic bus_traffic_of(const host_memory& m)
     constexpr u64 chunk = sizeof(abi::chunk);
     bus_traffic t;
     t.ring_payload = count(device::ring_slots_taken) * sizeof(device::ring_slot<P>);
-    t.ring_polls = count(device::ring_chunks_looked) * chunk - t.ring_payload;
+    t.ring_polls = (count(device::ring_chunks_looked) + count(device::ring_chunks_watched)) * chunk - t.ring_payload;
     t.handles = count(device::handles_read) * sizeof(abi::handle_entry);
     t.commands = (count(device::command_looks) + count(device::failure_looks) + count(device::stream_words_read)) * word;
     t.ring_progress = count(device::consumed_told) * sizeof(u64);

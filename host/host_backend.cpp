@@ -132,9 +132,13 @@ private:
         P::team team;
         std::vector<std::max_align_t> shared(shared_bytes_ / sizeof(std::max_align_t) + 1);
         device::mail letter{};
+        P::cell<u32> taken[abi::task_words_max]; // from the ring (watch.hpp)
         bool stopping = false; // the last answer saw a park, or the end
         for (bool at_hand = false;;) {
-            letter = at_hand ? port.after(letter) : port.wait(team);
+            bool watched = false;
+            letter = at_hand ? port.after(letter)
+                             : port.wait(team, [](u32, u32) {}, [&](const device::mail&) { return taken; },
+                                         [&](const device::mail&) { watched = true; });
             assert(!at_hand || letter.only_follows());
             if (letter.leaves()) {
                 port.leave(letter);
@@ -142,7 +146,7 @@ private:
             }
             auto& record = port.record(letter);
             const u32 type = letter.type();
-            const u32 blocks = P::get(record.blocks);
+            const u32 blocks = watched ? 1 : P::get(record.blocks);
             u32 failure = 0;
             device::flight_times times{};
             if (port.logs() && letter.waits() != 0) times.wait_ns = P::clock_ns();
@@ -156,7 +160,7 @@ private:
                 if (port.logs()) times.start_ns = P::clock_ns();
                 for (u32 b = first; b < first + count; ++b) {
                     host_block block(b, blocks, shared.data(), shared_bytes_);
-                    image_.host_bodies[type](record.words, block);
+                    image_.host_bodies[type](watched ? taken : record.words, block);
                     if (failure == 0) failure = block.failure();
                 }
                 port.log_flight(letter, first, count, times, port.runs());

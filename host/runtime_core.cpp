@@ -152,6 +152,7 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     n.staging = config_.staging ? 1 : 0;
     n.chaining = config_.chaining ? 1 : 0;
     n.bypass = config_.bypass ? 1 : 0;
+    n.watch_after = config_.bypass ? 2 : 0; // else a burst would find its ring in the hands of a worker
     if (config_.broadcast && image_.broadcasts && member_.parts == 1 && n.workers <= device::broadcast_mail::workers_max)
         n.broadcast_copies = std::min(std::bit_floor(n.workers), device::broadcast_copies_max);
     n.lone_workers = config_.workers_per_sm == 1 ? 1 : 0;
@@ -201,6 +202,11 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     resident(m.records, n.window);
     resident(m.mailboxes, n.workers + n.broadcast_copies);
     resident(m.done, n.workers);
+    resident(m.watch, 1);
+    abi::task_type* types = nullptr;
+    resident(types, n.types);
+    m.types = types;
+    backend_->write(types, image_.table, n.types * sizeof(abi::task_type));
     resident(m.handle_cache, n.handles);
     resident(m.handle_pages, n.handles);
     resident(m.stop, 1);

@@ -30,7 +30,8 @@ struct config {
     u64 staging_bytes = 16u << 20; ///< pinned memory behind upload and download; 4096 or more
     bool staging = true;     ///< tasks may wait on a worker for those before them; off: only to measure what that gains
     bool chaining = true;    ///< and on the worker of one of those; off: likewise
-    bool bypass = true;      ///< a task of one block that comes while nothing is in flight goes to a worker at once; off: likewise
+    bool bypass = true;      ///< a task of one block that comes while nothing is in flight goes to a worker at once, or is taken
+                             ///< from the ring by one; off: likewise
     bool broadcast = true;   ///< a task of several brief blocks may be mailed to all workers at once; off: likewise
     /// Entries of history each worker keeps, 40 bytes of pinned memory each; 0: only the flight recorder's last one. Window and
     /// rings have room for eight times as many samples (flight_log.hpp). When on, each run of blocks takes two looks at the clock

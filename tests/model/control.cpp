@@ -41,7 +41,7 @@ enum class host_waits { low_water, bits, each_task };
 
 /// At most, in an execution since the last reset.
 struct {
-    u32 staged, paused, skipped, bypassed, sent_to_all;
+    u32 staged, paused, skipped, bypassed, sent_to_all, taken_from_ring;
     bool drawn_ahead;
 } seen;
 
@@ -139,7 +139,7 @@ report engine_run(const std::vector<test_task>& program, options how, bool park,
             e->check_against_oracle();
             seen = {std::max(seen.staged, e->staged), std::max(seen.paused, e->paused), std::max(seen.skipped, e->skipped),
                     std::max(seen.bypassed, e->bypassed), std::max(seen.sent_to_all, e->s.broadcast->number),
-                    seen.drawn_ahead || e->drawn_ahead};
+                    std::max(seen.taken_from_ring, e->taken_from_ring), seen.drawn_ahead || e->drawn_ahead};
         });
     });
     std::cout << r.line() << "\n";
@@ -286,6 +286,44 @@ TEST_CASE("tasks that come alone are mailed by ingest and told of by their worke
         const std::string name = std::string("engine, bypass, without ") + device::edge_name(e);
         INFO(name);
         CHECK(engine_run(chain, walks(name.c_str(), 3000, 3), false, host_waits::each_task, size).failure);
+    }
+}
+
+TEST_CASE("worker 0 takes tasks from the ring itself while they come one by one, others between them; drain and park",
+          "[model][control][watch]")
+{
+    const std::vector<test_task> lone = {{{{0, W}}}, {{{0, RW}, {1, W}}}, {{{1, RW}}}, {{{1, R}, {0, RW}}}, {{{0, RW}}}};
+    const std::vector<test_task> mixed = {{{{0, W}}},
+                                          {{{0, RW}, {1, W}}},
+                                          {.accesses = {{1, R}}, .blocks = 3}, // not a worker's, nor ingest's: it draws tickets
+                                          {{{1, RW}, {0, RW}}},
+                                          {{{0, RW}}},
+                                          {{{0, R}}}};
+    const std::vector<test_task> failing = {{{{0, W}}},
+                                            {{{0, RW}}},
+                                            {.accesses = {{0, R}, {1, W}}, .fails = true},
+                                            {.accesses = {{1, R}, {2, W}}, .cancelled = true},
+                                            {{{0, R}}}};
+    engine_size size{.ring_slots = 8, .window_used = 4, .pool_blocks = 24, .bypass = true, .watch_after = 1};
+    for (const auto* program : {&lone, &mixed, &failing})
+        for (const bool park : {false, true})
+            for (const bool staging : {false, true})
+                for (const host_waits by : {host_waits::each_task, host_waits::low_water}) {
+                    size.staging = size.chaining = size.answers_late = staging;
+                    seen = {};
+                    CHECK_FALSE(engine_run<with_aborts>(*program, walks("engine, watch", 2000, 2), park, by, size).failure);
+                    // Of tasks that are submitted together some come by themselves all the same.
+                    CHECK(seen.taken_from_ring >= (by == host_waits::low_water ? 0 : program == &lone ? 2 : 1));
+                }
+    // A blank that was declined, and the mails that get its number, in its place.
+    const std::vector<test_task> wide = {{{{0, W}}}, {.accesses = {{0, R}}, .blocks = 2}, {{{0, RW}}}};
+    size.staging = size.chaining = size.answers_late = false;
+    CHECK_FALSE(engine_run(wide, walks("engine, watch, declined", 3000, 3), false, host_waits::each_task, size).failure);
+    for (const edge e : {edge::R25_declined_fence, edge::A25_declined_fence}) {
+        mutate weaker(e);
+        const std::string name = std::string("engine, watch, without ") + device::edge_name(e);
+        INFO(name);
+        CHECK(engine_run(wide, walks(name.c_str(), 20000, 20), false, host_waits::each_task, size).failure);
     }
 }
 

@@ -88,6 +88,7 @@ struct engine_size {
     bool staging = false;
     bool chaining = false;
     bool bypass = false;
+    u32 watch_after = 0;
     u32 broadcast_copies = 0;
     bool answers_late = false; ///< with the next one, whenever they may be
     bool by_handle = false; ///< places are registered
@@ -113,6 +114,7 @@ public:
         m.handles = handles;
         m.handle_cache = handle_cache;
         m.handle_pages = pages;
+        m.types = &type;
         device::initialise<P>(m, s, &type);
         device::reset_phases<P>(s);
         writer = host::ring_writer<P>(m.rings, m.n.ring_slots, m.ring_pages);
@@ -216,9 +218,13 @@ public:
         device::worker_port<P> port(m, box, worker, 0);
         typename P::team team;
         device::mail letter{};
+        typename P::template cell<u32> taken[abi::task_words_max];
         bool stopping = false;
         for (bool at_hand = false, awaited = false;;) {
-            letter = at_hand || awaited ? port.after(letter) : port.wait(team);
+            bool watched = false;
+            letter = at_hand || awaited ? port.after(letter)
+                                        : port.wait(team, [](u32, u32) {}, [&](const device::mail&) { return taken; },
+                                                    [&](const device::mail&) { watched = true; });
             if (letter.leaves()) {
                 port.leave(letter);
                 return;
@@ -227,8 +233,9 @@ public:
             bypassed += letter.bypassed();
             broadcasts += letter.broadcast();
             check(!letter.idle(), "who has no block of a broadcast passes it over");
-            const u32 number = P::get(record.words[0]);
-            const u32 blocks = P::get(record.blocks);
+            taken_from_ring += watched;
+            const u32 number = P::get(watched ? taken[0] : record.words[0]);
+            const u32 blocks = watched ? 1 : P::get(record.blocks);
             check(number < tasks.size(), "the record holds the task's own words");
             if (letter.staged()) {
                 const device::verdict decision = at_hand || awaited ? device::verdict::run : port.await(team, letter);
@@ -338,6 +345,7 @@ public:
     u32 ran_staged = 0; ///< tasks whose staged mails were run, a bit each
     u32 paused = 0;  ///< or left for a park, or an abort
     u32 bypassed = 0; ///< mails of ingest's that workers took
+    u32 taken_from_ring = 0; ///< of these, tasks that worker 0 took from the ring itself
     u32 broadcasts = 0; ///< likewise, of those to all, by workers that had a block
     bool early = false; ///< a task was reported complete before one that it waits for
     u32 linked_before = 0; ///< tasks linked by launches before
@@ -375,6 +383,7 @@ private:
         m.n.staging = size.staging;
         m.n.chaining = size.chaining;
         m.n.bypass = size.bypass;
+        m.n.watch_after = size.watch_after;
         m.n.broadcast_copies = size.broadcast_copies;
         m.n.parts = size.parts;
         m.n.part = size.part;
@@ -403,6 +412,7 @@ private:
         m.records = c.take<device::task_record<P>>(m.n.window);
         m.mailboxes = c.take<device::mailbox<P>>(m.n.workers + m.n.broadcast_copies);
         m.done = c.take<typename P::template word<u32>>(m.n.workers);
+        m.watch = c.take<typename P::template word<u64>>(1);
         m.stop = c.take<typename P::template word<u32>>(1);
         m.complete_mirror = c.take<u32>(device::completion_words);
         if (m.n.parts > 1) m.channels = c.take<typename P::template word<u64>>(m.n.parts * m.n.parts * m.n.channel_slots());

@@ -29,6 +29,7 @@ struct engine_shape {
     bool staging = false;
     bool chaining = false;
     bool bypass = false;
+    u32 watch_after = 0;
     u32 broadcast_copies = 0;
     bool index = true;    ///< is there room for the access index?
 };
@@ -75,6 +76,7 @@ private:
         n.staging = shape.staging;
         n.chaining = shape.chaining;
         n.bypass = shape.bypass;
+        n.watch_after = shape.watch_after;
         n.broadcast_copies = shape.broadcast_copies;
         return n;
     }
@@ -96,6 +98,10 @@ private:
         take(m.records, n.window);
         take(m.mailboxes, n.workers + n.broadcast_copies);
         take(m.done, n.workers);
+        take(m.watch, 1);
+        take(types_, types.size());
+        std::copy(types.begin(), types.end(), types_);
+        m.types = types_;
         take(m.handle_cache, n.handles);
         take(m.handle_pages, n.handles);
         take(m.stop, 1);
@@ -107,6 +113,7 @@ public:
     device::engine_memory<P> m{};
     device::control_state<P> s;
     abi::handle_entry* handles = nullptr;
+    abi::task_type* types_ = nullptr; ///< m.types
     P::team team;
     P::crew crew;
 

@@ -1,0 +1,419 @@
+// The watch: while tasks come one by one, worker 0 takes them from the ring itself.
+//
+// On its way by ingest (bypass.hpp) a task that comes alone waits for a look of ingest's (2.7 us), its round (4.9), a mail and
+// what the mail names (1 to 2; device/measured.md). None of that is needed to run it. So ingest mails worker 0 blanks: "the next
+// task of this ring is yours, in this window slot". A worker that has come to a blank looks at nothing but that ring. It decodes
+// the message, runs the block and tells the host, as of any bypassed task. Ingest, and the roles behind it, take the task in
+// behind that.
+//
+// WHEN      the last two tasks came alone, from the same ring, and now a task might be bypassed. As long as no other message than
+//           such ones comes, ingest mails more blanks, up to blanks_max ahead of what it knows to have been taken.
+// RING      has one reader at a time. Blanks are numbered (ids). watch_word has two halves, each of which one of them adds to:
+//           worker 0 says how far it has come (begun, taken, declined: id and phase), ingest up to which id blanks are withdrawn.
+//           Who comes to a blank adds "begun", and sees in the same step whether it was withdrawn. Who withdraws sees in the same
+//           step whether the next blank was begun. So either ingest has the ring back at once, or worker 0 is looking at it: then
+//           it sees the withdrawal in its next look, and answers by "declined", or by "taken" if a task came before.
+// DECLINED  what may not be bypassed, or has a further message behind it (of many tasks together only the first would gain), or
+//           names a handle that the device has not met; all, once a body on this worker has failed; a blank that is withdrawn
+//           while it is looked after. Then no further blank is valid.
+// TAKEN     tasks lie at the head of the ring until ingest takes them in; it does so before it hands on anything of another ring.
+//           Each takes the slot and the number of its blank.
+// VOID      a blank that did not become a task never had its number: the next mail has it, in the same place. The worker that
+//           declines empties that place before it says so, ingest those of later blanks and of such as were not begun. A worker
+//           that has read one forgets that it did.
+// BUSY      while worker 0 runs a task ingest looks at the ring, too: if it finds that a task waits there, it withdraws the blank.
+// PARK      ingest does not end while there is a blank, or a task that was taken.
+// COST      the worker: a look at the ring is one bus round trip, of 8 chunks; then the fence of system scope, an addition, a look
+//           at the type and at what handles name (1 RT each, of L2). Ingest: a look at the word, which flies with its look at the
+//           other rings; a fence and three stores for each blank. On the bus: 128 B a look, for as long as nothing comes.
+// OWNERS    ingest: watch_book, blank places · worker 0: inbox::watched
+// EDGES     R21_bypass_fence -> R21_bypass_mail · A4_mail: blank_place, and what the tasks before wrote
+//           A0_ring_publish, A0_ring_fence by worker 0: the message, and what the host wrote before it
+//           R25_declined, R25_declined_fence -> A25_declined_fence: the emptied place
+//           P9_watch: both halves. "Taken" needs no order: ingest looks at the ring until it has seen the message, too
+#pragma once
+#include "device/bypass.hpp"
+#include "device/entry_resolver.hpp"
+#include "device/message_chunks.hpp"
+
+namespace slipstream::device {
+
+/// Upper half: the id up to which blanks are withdrawn. Lower half: id << 2 | phase of the one that worker 0 came to last.
+struct watch_word {
+    u64 raw;
+    enum phase_name : u32 { none, begun, taken, declined };
+    static constexpr u32 ids = mail::idle_bit; ///< they wrap there
+
+    SLIPSTREAM_BOTH u32 lower() const { return static_cast<u32>(raw); }
+    SLIPSTREAM_BOTH u32 withdrawn() const { return static_cast<u32>(raw >> 32); }
+    SLIPSTREAM_BOTH static u32 lower_of(u32 id, phase_name phase) { return id << 2 | phase; }
+    SLIPSTREAM_BOTH static u32 id_in(u32 lower) { return lower >> 2; }
+    SLIPSTREAM_BOTH static u32 phase_in(u32 lower) { return lower & 3; }
+    /// From one id to a later one.
+    SLIPSTREAM_BOTH static u32 between(u32 id, u32 later) { return (later - id) & (ids - 1); }
+    /// Is this blank behind those that are withdrawn? Of ids that are not further apart than half of all.
+    SLIPSTREAM_BOTH bool valid(u32 id) const { return between(withdrawn(), id) - 1 < ids / 2; }
+    /// What is to be added to make one half what it shall be.
+    SLIPSTREAM_BOTH static u64 step(u32 from, u32 to) { return static_cast<u64>(to) - from; }
+    SLIPSTREAM_BOTH static u64 upper_step(u32 from, u32 to) { return step(from, to) << 32; }
+};
+
+/// Ingest's end. A value, for functions out of line: while nothing is watched none of them is called.
+template <class P>
+struct watch_tables {
+    using team_type = typename P::team;
+
+    static constexpr u32 blanks_max = 3;
+    static constexpr u32 blocks_each = 3; ///< of the pool, at most: three chunks of three handles
+    static_assert((abi::slot_chunks - 1) * abi::chunk_payload_words <= blocks_each * pool_block_entries);
+
+    task_record<P>* records;
+    mailbox<P>* mailboxes;
+    typename P::template word<u64>* word;
+    watch_book* book;
+    u32* free_slots;
+    u32* free_slot_count;
+    typename P::template cell<u32>* slots; ///< bypass_slots
+    u32 window_used;
+
+    /// Blanks that are not known to have become tasks.
+    SLIPSTREAM_BOTH u32 out() const { return watch_word::between(book->known, book->posted); }
+    SLIPSTREAM_BOTH u32 number_of(u32 id) const { return book->number - watch_word::between(id, book->posted); }
+    SLIPSTREAM_BOTH typename P::template cell<u32>& slot_of(u32 number) const { return slots[number % P::mailbox_depth]; }
+
+    /// Mails blanks, of the ring's slot at `at` and message `message` on, behind those that are out and those taken, as far as
+    /// there is room; `task_id`: of the ring's message 0. Returns how many are out.
+    SLIPSTREAM_BOTH u32 post(team_type& team, u64 at, u64 message, u64 ring_bits, u32 pool_free, u32 handles) const
+    {
+        team.sync();
+        const u32 free = *free_slot_count;
+        const u32 before = out(), ahead = before + book->waiting;
+        const u32 in_flight = window_used - free;
+        const u32 most = P::mailbox_depth - 1;
+        u32 count = before < blanks_max ? blanks_max - before : 0;
+        if (count > free) count = free;
+        if (in_flight + count > most) count = in_flight < most ? most - in_flight : 0;
+        while (count != 0 && (ahead + count) * blocks_each > pool_free) --count;
+        if (count == 0) return before;
+        if (team.leader()) {
+            // The ids of withdrawn blanks never come to look like later ones.
+            if (watch_word::between(book->emptied, book->posted) > watch_word::ids / 4) move_withdrawn(book->known);
+            SLIPSTREAM_ONE_COPY
+            for (u32 i = 0; i < count; ++i) {
+                const u32 slot = free_slots[free - 1 - i];
+                task_record<P>& record = records[slot];
+                P::set(slot_of(book->number + 1 + i), slot);
+                P::set(record.blocks, 1u);
+                P::store(edge::P4_status, record.status, 0u, order::relaxed, scope::device);
+                P::set(record.position, message + ahead + i);
+                P::set(record.blank, blank_place{at + ahead + i, handles});
+            }
+            P::fence(edge::R21_bypass_fence, order::release, scope::device);
+            SLIPSTREAM_ONE_COPY
+            for (u32 i = 0; i < count; ++i) {
+                const u32 tag = tag_of(book->number + 1 + i);
+                const u32 id = (book->posted + 1 + i) & (watch_word::ids - 1);
+                const mail letter{P::get(slot_of(tag)), mail::bypass_bit | mail::idle_bit | id,
+                                  identity_of(ring_bits | (message + ahead + i)), tag};
+                P::store(edge::R21_bypass_mail, mailboxes[0].mail[tag % P::mailbox_depth], letter.encode(), order::relaxed,
+                         scope::device);
+            }
+            *free_slot_count = free - count;
+            book->posted = (book->posted + count) & (watch_word::ids - 1);
+            book->number += count;
+        }
+        team.sync();
+        return before + count;
+    }
+
+    /// Takes note of the lower half of the word. False: the watch is over.
+    SLIPSTREAM_BOTH bool note(team_type& team, u32 lower) const
+    {
+        team.sync();
+        const u32 ahead = watch_word::between(book->known, watch_word::id_in(lower));
+        const u32 blanks = out();
+        const u32 phase = watch_word::phase_in(lower);
+        const bool ours = ahead - 1 < blanks; // else it has come to none of these yet
+        const u32 taken = !ours ? 0 : phase == watch_word::taken ? ahead : ahead - 1;
+        const bool ends =
+            ours && (phase == watch_word::declined || (book->state == watch_book::closing && phase != watch_word::begun));
+        team.sync();
+        if (taken != 0) {
+            if (team.leader()) {
+                book->known = (book->known + taken) & (watch_word::ids - 1);
+                book->waiting += taken;
+            }
+            team.sync();
+        }
+        if (!ends) return true;
+        if (phase == watch_word::declined) P::fence(edge::A25_declined_fence, order::acquire, scope::device);
+        end(team);
+        return false;
+    }
+
+    /// Withdraws all blanks. False: the watch is over.
+    SLIPSTREAM_BOTH bool withdraw(team_type& team) const
+    {
+        team.sync();
+        const u32 to = book->posted, from = book->emptied;
+        const u64 old = team.leader() ? P::fetch_add(edge::P9_watch, *word, watch_word::upper_step(from, to), order::relaxed,
+                                                     scope::device)
+                                      : 0;
+        const u32 lower = team.broadcast(watch_word{old}.lower());
+        team.sync();
+        if (team.leader()) {
+            book->emptied = to;
+            book->state = watch_book::closing;
+        }
+        team.sync();
+        if (!note(team, lower)) return false;
+        const u32 ahead = watch_word::between(book->known, watch_word::id_in(lower));
+        if (ahead - 1 < out()) return true; // begun: it will answer
+        end(team);
+        return false;
+    }
+
+    /// Blanks that became none are forgotten: their slots are free, their numbers the next mails'.
+    SLIPSTREAM_BOTH void end(team_type& team) const
+    {
+        team.sync();
+        if (team.leader()) {
+            const u32 unused = out();
+            const u32 free = *free_slot_count;
+            SLIPSTREAM_ONE_COPY
+            for (u32 i = 0; i < unused; ++i) {
+                const u32 number = book->number - i;
+                free_slots[free + i] = P::get(slot_of(number));
+                P::store(edge::R21_bypass_mail, mailboxes[0].mail[tag_of(number) % P::mailbox_depth], abi::chunk{}, order::relaxed,
+                         scope::device);
+            }
+            *free_slot_count = free + unused;
+            book->number -= unused;
+            book->state = watch_book::off;
+            if (book->emptied != book->posted) move_withdrawn(book->posted);
+            book->known = book->posted; // ids are not given again
+        }
+        team.sync();
+    }
+
+    /// Nothing is watched, and `number` is that of the last mail to worker 0. False: nor is it now, for want of room. As for
+    /// post().
+    SLIPSTREAM_BOTH bool begin(team_type& team, u32 number, u64 at, u64 message, u64 ring_bits, u32 pool_free, u32 handles) const
+    {
+        team.sync();
+        if (team.leader()) {
+            book->number = number;
+            book->state = watch_book::on;
+        }
+        if (post(team, at, message, ring_bits, pool_free, handles) != 0) return true;
+        end(team);
+        return false;
+    }
+
+    /// Once a step: what has worker 0 done, by the lower half of the word? `goes_on`: there may be more blanks, as for post(); else
+    /// they are withdrawn. False: there is no watch, nor a task that was taken and is still in the ring.
+    SLIPSTREAM_BOTH bool tend(team_type& team, u32 lower, bool goes_on, u64 at, u64 message, u64 ring_bits, u32 pool_free,
+                              u32 handles) const
+    {
+        if (book->state != watch_book::off && note(team, lower) && book->state == watch_book::on
+            && (!goes_on || post(team, at, message, ring_bits, pool_free, handles) == 0))
+            withdraw(team);
+        return book->state != watch_book::off || book->waiting != 0;
+    }
+
+    /// There is a watch, or tasks were taken; and `slots` of a ring are at hand. How many of them may be taken in? More than
+    /// `slots`:
+    /// all, and there is no watch any more.
+    SLIPSTREAM_BOTH u32 beside(team_type& team, bool its_ring, u32 slots, u32 lower) const
+    {
+        const u32 waiting = book->waiting;
+        if (its_ring && waiting != 0) return slots < waiting ? slots : waiting;
+        if (book->state == watch_book::on) {
+            // Has worker 0 come to that blank? Then it has seen the message, or will.
+            if (its_ring && watch_word::between(book->known, watch_word::id_in(lower)) - 1 < out()) return 0;
+            withdraw(team);
+        }
+        return book->state != watch_book::off || book->waiting != 0 ? 0 : ~0u;
+    }
+
+    /// The slots of the first so many tasks that were taken lie on top of the free ones then, the first task's uppermost. All of
+    /// them will find their blocks in the pool: see post().
+    SLIPSTREAM_BOTH void bring_slots(team_type& team, u32 count) const
+    {
+        team.sync();
+        if (team.leader()) {
+            const u32 free = *free_slot_count, first = first_waiting();
+            SLIPSTREAM_ONE_COPY
+            for (u32 i = 0; i < count; ++i) free_slots[free + count - 1 - i] = P::get(slot_of(first + i));
+            *free_slot_count = free + count;
+        }
+        team.sync();
+    }
+    /// These are decoded. Returns the number of the last.
+    SLIPSTREAM_BOTH u32 hand_on(team_type& team, u32 count) const
+    {
+        const u32 last = first_waiting() + count - 1;
+        team.sync();
+        if (team.leader()) book->waiting -= count;
+        team.sync();
+        return last;
+    }
+
+private:
+    /// Number of the first task that was taken and is not decoded.
+    SLIPSTREAM_BOTH u32 first_waiting() const { return number_of(book->known) + 1 - book->waiting; }
+    SLIPSTREAM_BOTH void move_withdrawn(u32 to) const
+    {
+        P::add(edge::P9_watch, *word, watch_word::upper_step(book->emptied, to), order::relaxed, scope::device);
+        book->emptied = to;
+    }
+};
+
+/// Worker 0's end.
+template <class P>
+struct watcher {
+    using team_type = typename P::team;
+    using words_type = typename P::template cell<u32>;
+    using lane_words = typename P::template lane_array<u32, 1>;
+
+    enum class outcome : u32 { task, void_blank, aborted };
+
+    const ring_slot<P>* rings;
+    u32 ring_slots;
+    mailbox<P>* mailboxes;
+    typename P::template word<u64>* word;
+    const typename P::template word<u32>* stop;
+    const abi::task_type* types;
+    const typename P::template cell<known_handle>* handles;
+    const task_record<P>* records;
+
+    /// What came of a blank.
+    struct result {
+        outcome what;
+        u32 type;  ///< of a task
+        u32 lower; ///< of the word, as it is now
+        u32 looks; ///< at the ring
+    };
+
+    /// Waits for the task of `letter`, a blank, and stores its struct to `words`. `lower`: the word's lower half as this worker
+    /// left
+    /// it. `declines`: whatever comes.
+    SLIPSTREAM_BOTH result run(team_type& team, const mail& letter, u32 lower, bool declines, words_type* words) const
+    {
+        const u32 id = letter.blank_id();
+        const u32 begun = watch_word::lower_of(id, watch_word::begun);
+        const u64 old = team.leader()
+            ? P::fetch_add(edge::P9_watch, *word, watch_word::step(lower, begun), order::relaxed, scope::device)
+            : 0;
+        if (team.broadcast(static_cast<u32>(watch_word{old}.valid(id))) == 0) // ingest has emptied its place, or will
+            return {outcome::void_blank, 0, say(team, begun, id, watch_word::declined), 0};
+        return look(team, letter, begun, declines, words);
+    }
+
+    static constexpr u32 ring_chunks = 2 * abi::slot_chunks; ///< the slot, and the one behind it
+
+private:
+    static constexpr u32 word_lane = ring_chunks;
+    static constexpr u32 stop_lane = ring_chunks + 1;
+
+    SLIPSTREAM_BOTH result look(team_type& team, const mail& letter, u32 begun, bool declines, words_type* words) const
+    {
+        const u32 id = letter.blank_id();
+        const blank_place where = P::get(records[letter.slot()].blank);
+        const ring_slot<P>* const ring = rings + static_cast<u64>(letter.ring()) * ring_slots;
+        typename P::template lane_array<abi::chunk, 1> chunks;
+        u32 looks = 0;
+        bool waits = !declines;
+        for (u32 attempt = 0; waits; ++attempt) {
+            const u32 there = team.mask32([&](u32 k) {
+                chunks.at(0, k) = {};
+                if (k < ring_chunks) {
+                    const u64 at = where.at + k / abi::slot_chunks;
+                    chunks.at(0, k) = P::load(edge::A0_ring_publish, ring[at & (ring_slots - 1)].chunks[k % abi::slot_chunks],
+                                              order::relaxed, scope::system);
+                    return chunks.at(0, k).w[3] == abi::lap_tag(at, ring_slots);
+                }
+                if (k == word_lane)
+                    return !watch_word{P::load(edge::P9_watch, *word, order::relaxed, scope::device)}.valid(id);
+                if (k == stop_lane && attempt % P::look_for_stop == P::look_for_stop - 1)
+                    return P::load(edge::P1_stop, *stop, order::relaxed, scope::device) == static_cast<u32>(stop_level::abort);
+                return false;
+            });
+            ++looks;
+            if ((there >> stop_lane & 1) != 0) return {outcome::aborted, 0, begun, looks};
+            if ((there & low_bits(abi::slot_chunks)) == low_bits(abi::slot_chunks)) {
+                if (there >> abi::slot_chunks != 0) break; // it is not alone, or not wanted
+                u32 type = 0;
+                if (!take(team, where, chunks, words, type)) break;
+                return {outcome::task, type, say(team, begun, id, watch_word::taken), looks};
+            }
+            waits = (there >> word_lane & 1) == 0;
+            P::pause(attempt);
+        }
+        team.sync();
+        if (team.leader()) {
+            P::store(edge::R25_declined, mailboxes[0].mail[letter.tag % P::mailbox_depth], abi::chunk{}, order::relaxed,
+                     scope::device);
+            P::fence(edge::R25_declined_fence, order::release, scope::device);
+        }
+        return {outcome::void_blank, 0, say(team, begun, id, watch_word::declined), looks};
+    }
+
+    SLIPSTREAM_BOTH u32 say(team_type& team, u32 lower, u32 id, watch_word::phase_name phase) const
+    {
+        const u32 now = watch_word::lower_of(id, phase);
+        if (team.leader()) P::add(edge::P9_watch, *word, watch_word::step(lower, now), order::relaxed, scope::device);
+        return now;
+    }
+
+    /// Decodes a message of one slot, a lane a chunk. False: it is none that a worker may take.
+    template <class Chunks>
+    SLIPSTREAM_BOTH bool take(team_type& team, const blank_place& where, Chunks& chunks, words_type* words, u32& type) const
+    {
+        lane_words first, second, third;
+        team.each32([&](u32 k) {
+            first.at(0, k) = chunks.at(0, k).w[0];
+            second.at(0, k) = chunks.at(0, k).w[1];
+            third.at(0, k) = chunks.at(0, k).w[2];
+        });
+        const abi::message_header h = abi::message_header::decode(
+            {{team.from_lane(first, 0), team.from_lane(second, 0), team.from_lane(third, 0), 0}});
+        if (!h.plain() || !may_go_alone(h, team.from_lane(first, 1))) return false;
+        const u32 entry_chunks = h.entry_chunks();
+        const auto entries = [&](u32 k) { return k - 1 < entry_chunks ? entries_in(chunks.at(0, k).w) : 0; };
+        const u32 unmet = team.mask32([&](u32 k) {
+            if (k - 1 >= entry_chunks || (chunks.at(0, k).w[0] & abi::handle_bit) == 0) return false;
+            u32 most = 0;
+            for (u32 i = 0; i < entries(k); ++i) {
+                const u32 handle = chunks.at(0, k).w[i] & abi::handle_index_mask;
+                most = handle > most ? handle : most;
+            }
+            return most >= where.handles;
+        });
+        if (unmet != 0) return false;
+        P::fence(edge::A0_ring_fence, order::acquire, scope::system);
+        const u32 twos = team.mask32([&](u32 k) { return k - 1 < entry_chunks && entries(k) > 1; });
+        const u32 threes = team.mask32([&](u32 k) { return k - 1 < entry_chunks && entries(k) > 2; });
+        type = h.type;
+        const abi::task_type& what = types[h.type];
+        team.each32([&](u32 k) {
+            if (k == 0 || k >= h.plain_chunks()) return;
+            const u32* const w = chunks.at(0, k).w;
+            if (k > entry_chunks) {
+                store_scalars<P>(what, h.scalars, words, w, k - 1 - entry_chunks);
+                return;
+            }
+            const u32 member = k - 1 + popcount(twos & low_bits(k)) + popcount(threes & low_bits(k));
+            const bool by_handles = (w[0] & abi::handle_bit) != 0;
+            for (u32 i = 0; i < entries(k); ++i) {
+                const raw_access a =
+                    by_handles ? raw_access::of(P::get(handles[w[i] & abi::handle_index_mask])) : raw_access{address_in(w), w[2]};
+                entry_resolver<P>::set_member(what, words, member + i, a);
+            }
+        });
+        team.sync();
+        return true;
+    }
+};
+
+} // namespace slipstream::device

@@ -1,0 +1,294 @@
+// The watch (device/watch.hpp): worker 0 takes tasks from the ring itself while they come one by one, and ingest takes them in
+// behind it.
+#include "host/ring_writer.hpp"
+#include "scheduler_test.hpp"
+#include "trace_catch.hpp"
+
+using namespace slipstream;
+using namespace slipstream::tests;
+using device::edge;
+using device::mail;
+using device::order;
+using device::scope;
+using device::watch_word;
+
+namespace {
+
+constexpr auto never = [] { return false; };
+
+struct two_words {
+    in<u32> x;
+    u32 a;
+    u32 b;
+    template <class B> void operator()(B&) const {}
+};
+
+struct two_accesses {
+    in<u32> x;
+    out<u32> y;
+    u32 a;
+    template <class B> void operator()(B&) const {}
+};
+
+struct watch_test {
+    watch_test()
+        : engine({.workers = 2, .rings = 2, .bypass = true, .watch_after = 2},
+                 {describe_task<two_words>(), describe_task<two_accesses>()}),
+          ingest(engine.m, engine.s), worker(engine.m, 0, 0), decoded(engine.s.decoded_queue()), freed(engine.s.free_queue())
+    {
+        const u32 slots = engine.m.n.ring_slots;
+        for (u32 r = 0; r < 2; ++r) writers.emplace_back(engine.m.rings + r * slots, slots, engine.m.ring_pages + r);
+        for (u32 h = 0; h < 4; ++h) engine.handles[h] = {0x8000 + 256 * h, 64, 0, 0, 0};
+    }
+    void send(u32 ring = 0, u32 blocks = 1, u32 a = 71)
+    {
+        auto& w = writers[ring];
+        REQUIRE(w.put(abi::message_header{blocks, 0, 0, 1, 2, 2}.encode(), never));
+        REQUIRE(w.put({{abi::encode_first(abi::entry_kind::range, access_mode::read, 0), 0x1000, 8, 0}}, never));
+        REQUIRE(w.put({{a, 72, 0, 0}}, never));
+        REQUIRE(w.finish(never));
+    }
+    void send_by_handles(u32 first, u32 second)
+    {
+        auto& w = writers[0];
+        REQUIRE(w.put(abi::message_header{1, 1, 0, 2, 1, 2}.encode(), never));
+        const u32 in = abi::encode_handle(first, access_mode::read), out = abi::encode_handle(second, access_mode::write);
+        REQUIRE(w.put({{in, out, 0, 0}}, never));
+        REQUIRE(w.put({{73, 0, 0, 0}}, never));
+        REQUIRE(w.finish(never));
+    }
+    void steps(bool may_watch = true)
+    {
+        for (u32 i = 0; i < 8; ++i) ingest.step(engine.team, may_watch);
+    }
+    u32 take()
+    {
+        steps();
+        REQUIRE(decoded.available(engine.team) == 1);
+        const u32 slot = decoded.pop();
+        decoded.release(engine.team);
+        return slot;
+    }
+    mail letter(u32 number)
+    {
+        const auto& place = engine.m.mailboxes[0].mail[number % P::mailbox_depth];
+        return mail::decode(P::load(edge::A4_mail, place, order::relaxed, scope::device));
+    }
+    /// Two tasks come alone and are run: ingest mails blanks.
+    void begin()
+    {
+        for (u32 number = 1; number <= 2; ++number) {
+            send();
+            const u32 slot = take();
+            const mail task = worker.wait();
+            REQUIRE((task.tag == device::tag_of(number) && task.slot() == slot));
+            worker.answer(task);
+        }
+        steps();
+        REQUIRE(ingest.watches());
+    }
+    void abort() { let_waits_end(engine); }
+    u32 free_slots() const { return *engine.s.free_slot_count; }
+
+    hand_made_engine engine;
+    device::ingest<P> ingest;
+    test_port worker;
+    device::queue_consumer<P, u32, edge::A3_decoded, edge::R3_taken> decoded;
+    device::queue_producer<P, u32, edge::R2_slot_freed, edge::A2_slot_taken> freed;
+    std::vector<host::ring_writer<P>> writers;
+};
+
+} // namespace
+
+TEST_CASE("behind two tasks that came alone worker 0 gets blanks, and takes the next one from the ring", "[device][watch]")
+{
+    watch_test t;
+    t.begin();
+    const u32 free = t.free_slots();
+    for (u32 number = 3; number <= 5; ++number) {
+        const mail blank = t.letter(number);
+        CHECK((blank.blank() && blank.tag == device::tag_of(number) && blank.task() == device::identity_of(number - 1)));
+    }
+    CHECK_FALSE(t.letter(6).blank());
+    t.send(0, 1, 99);
+    const u32 slot = t.letter(3).slot();
+    const mail task = t.worker.wait();
+    CHECK((task.bypassed() && !task.blank() && !task.staged() && task.slot() == slot && task.type() == 0 && task.block() == 0));
+    two_words words;
+    std::memcpy(&words, t.engine.m.records[slot].words, sizeof words);
+    CHECK((reinterpret_cast<u64>(words.x.data()) == 0x1000 && words.a == 99 && words.b == 72));
+    CHECK(P::get(t.engine.m.records[slot].position) == 2);
+    // A failure's code stays when ingest takes it in.
+    t.worker.fail(t.engine.m.records[slot], 9);
+    CHECK(t.take() == slot);
+    CHECK(P::load(edge::P4_status, t.engine.m.records[slot].status, order::relaxed, scope::device) == 9);
+    CHECK((P::get(t.engine.s.heads[slot]).bypassed() && P::get(t.engine.s.outstanding[slot]) == 2));
+    CHECK(P::get(t.engine.s.task_id[slot]) == 2);
+    CHECK(t.engine.entries_of(slot).size() == 1);
+    CHECK(P::load(edge::A23_bypassed, *t.engine.s.bypass_number, order::acquire, scope::block) == 3);
+    CHECK(P::get(t.engine.s.bypass_slots[3 % P::mailbox_depth]) == slot);
+    CHECK(t.letter(6).blank()); // there are as many again
+    CHECK(t.free_slots() == free - 1);
+    // And nothing more goes this way: the next blank is declined.
+    t.worker.answer(task);
+    t.send();
+    t.abort();
+    CHECK(t.worker.wait().leaves());
+    const u32 next = t.take();
+    CHECK_FALSE(P::get(t.engine.s.heads[next]).bypassed());
+    CHECK_FALSE(t.ingest.watches());
+}
+
+TEST_CASE("a worker takes several while ingest is busy; they come in together, each with its blank's slot and number",
+          "[device][watch]")
+{
+    watch_test t;
+    t.begin();
+    u32 slots[3];
+    for (u32 i = 0; i < 3; ++i) {
+        t.send(0, 1, 80 + i);
+        const mail task = t.worker.wait();
+        CHECK(task.tag == device::tag_of(3 + i));
+        slots[i] = task.slot();
+        t.worker.answer(task);
+    }
+    t.steps();
+    REQUIRE(t.decoded.available(t.engine.team, 3) == 3);
+    for (u32 i = 0; i < 3; ++i) {
+        const u32 slot = t.decoded.pop();
+        CHECK((slot == slots[i] && P::get(t.engine.s.task_id[slot]) == 2 + i && P::get(t.engine.s.heads[slot]).bypassed()));
+        CHECK(P::get(t.engine.s.bypass_slots[(3 + i) % P::mailbox_depth]) == slot);
+    }
+    CHECK(P::load(edge::A23_bypassed, *t.engine.s.bypass_number, order::acquire, scope::block) == 5);
+    for (u32 number = 6; number <= 8; ++number) CHECK(t.letter(number).blank());
+}
+
+TEST_CASE("what worker 0 declines goes the old way, with the number of the blank, which leaves nothing behind", "[device][watch]")
+{
+    enum class what { together, wide, unmet_handle };
+    for (const what declined : {what::together, what::wide, what::unmet_handle}) {
+        watch_test t;
+        t.begin();
+        const u32 free = t.free_slots() + 3;
+        if (declined == what::unmet_handle) t.send_by_handles(0, 3);
+        else t.send(0, declined == what::wide ? 2 : 1);
+        if (declined == what::together) t.send();
+        t.abort();
+        CHECK(t.worker.wait().leaves()); // it has declined
+        CHECK(t.letter(3).tag == 0);
+        t.steps();
+        const u32 tasks = declined == what::together ? 2 : 1;
+        REQUIRE(t.decoded.available(t.engine.team, tasks) == tasks);
+        const u32 slot = t.decoded.pop();
+        const bool alone = declined == what::unmet_handle;
+        CHECK(P::get(t.engine.s.heads[slot]).bypassed() == alone);
+        const mail next = t.letter(3);
+        CHECK((alone ? next.tag == device::tag_of(3) && !next.blank() && next.slot() == slot : next.tag == 0));
+        CHECK((t.letter(4).tag == 0 && t.letter(5).tag == 0));
+        CHECK_FALSE(t.ingest.watches());
+        CHECK(t.free_slots() == free - tasks);
+        if (!alone) continue;
+        const mail task = t.worker.wait();
+        CHECK((task.slot() == slot && task.type() == 1));
+        t.worker.answer(task);
+        t.decoded.release(t.engine.team);
+        t.steps(); // the streak goes on, and the handles are met
+        REQUIRE(t.letter(4).blank());
+        t.send_by_handles(2, 1);
+        const mail taken = t.worker.wait();
+        CHECK((taken.tag == device::tag_of(4) && taken.type() == 1));
+        two_accesses words;
+        std::memcpy(&words, t.engine.m.records[taken.slot()].words, sizeof words);
+        CHECK(reinterpret_cast<u64>(words.x.data()) == 0x8200);
+        CHECK((reinterpret_cast<u64>(words.y.data()) == 0x8100 && words.a == 73));
+    }
+}
+
+TEST_CASE("a message of another ring, a drain or a park ends the watch; a task that was taken comes in first", "[device][watch]")
+{
+    SECTION("nobody has come to the blank")
+    {
+        watch_test t;
+        t.begin();
+        const u32 free = t.free_slots() + 3;
+        t.send(1);
+        const u32 slot = t.take();
+        CHECK(P::get(t.engine.s.task_id[slot]) == u64{1} << 56);
+        CHECK_FALSE(t.ingest.watches());
+        CHECK((t.letter(3).tag == device::tag_of(3) && t.letter(3).slot() == slot && t.letter(4).tag == 0));
+        CHECK(t.free_slots() == free - 1);
+        CHECK(t.worker.wait().slot() == slot);
+    }
+    SECTION("a task was taken")
+    {
+        watch_test t;
+        t.begin();
+        t.send();
+        const mail task = t.worker.wait();
+        t.send(1);
+        t.steps();
+        REQUIRE(t.decoded.available(t.engine.team, 2) == 2);
+        CHECK(t.decoded.pop() == task.slot());
+        CHECK(P::get(t.engine.s.task_id[t.decoded.pop()]) == u64{1} << 56);
+    }
+    SECTION("worker 0 runs a task, and the next one waits in the ring")
+    {
+        watch_test t;
+        t.begin();
+        t.send();
+        const mail task = t.worker.wait();
+        const u32 slot = t.take();
+        CHECK(slot == task.slot());
+        t.send();
+        const u32 next = t.take(); // not worker 0's, who is busy
+        CHECK_FALSE(P::get(t.engine.s.heads[next]).bypassed());
+        t.worker.answer(task);
+        t.abort();
+        CHECK(t.worker.wait().leaves());
+    }
+    SECTION("a drain")
+    {
+        watch_test t;
+        t.begin();
+        t.steps(false);
+        CHECK_FALSE(t.ingest.watches());
+        CHECK(t.ingest.rings_empty());
+    }
+}
+
+TEST_CASE("ids of blanks wrap, and one that was withdrawn long ago looks like no later one", "[device][watch]")
+{
+    const auto word = [](u32 withdrawn, u32 lower) { return watch_word{static_cast<u64>(withdrawn) << 32 | lower}; };
+    CHECK_FALSE(word(5, 0).valid(5));
+    CHECK_FALSE(word(5, 0).valid(3));
+    CHECK(word(5, 0).valid(6));
+    CHECK(word(watch_word::ids - 1, 0).valid(0));
+    CHECK_FALSE(word(0, 0).valid(watch_word::ids - 1));
+    CHECK((watch_word::lower_of(watch_word::ids - 1, watch_word::declined) >> 25) == 0);
+    watch_test t;
+    // As if as many blanks had been taken as there are ids, and none withdrawn since a quarter of them.
+    auto& book = *t.engine.s.watch;
+    book.posted = book.known = watch_word::ids - 2;
+    book.emptied = watch_word::ids / 2;
+    P::store(edge::P9_watch, *t.engine.m.watch,
+             static_cast<u64>(book.emptied) << 32 | watch_word::lower_of(watch_word::ids - 2, watch_word::taken), order::relaxed,
+             scope::device);
+    test_port worker(t.engine.m, 0, 0); // of the next launch
+    for (u32 number = 1; number <= 2; ++number) {
+        t.send();
+        t.take();
+        worker.answer(worker.wait());
+    }
+    t.steps();
+    CHECK(book.emptied == watch_word::ids - 2);
+    for (u32 number = 3; number <= 6; ++number) {
+        t.send();
+        const mail task = worker.wait();
+        CHECK(task.tag == device::tag_of(number));
+        CHECK(t.take() == task.slot());
+        worker.answer(task);
+    }
+    const auto now = P::load(edge::P9_watch, *t.engine.m.watch, order::relaxed, scope::device);
+    CHECK(watch_word{now}.withdrawn() == watch_word::ids - 2);
+    CHECK(watch_word{now}.lower() == watch_word::lower_of(2, watch_word::taken));
+}
