@@ -301,11 +301,9 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                         structs.forget(); // what its record holds is of no task
                         return reinterpret_cast<P::cell<u32>*>(shared.words[blank.tag % P::mailbox_depth]);
                     },
-                    [&](const mail& task) {
-                        if (leader) {
-                            shared.flights[task.tag % P::mailbox_depth] = port.flight_of(task, 0);
-                            shared.blocks[task.tag % P::mailbox_depth] = 1;
-                        }
+                    [mine = &shared, place = sm << 16](const mail& task) { // of worker 0
+                        mine->flights[task.tag % P::mailbox_depth] = worker_port<P>::flight_of(task, 0, place);
+                        mine->blocks[task.tag % P::mailbox_depth] = 1;
                     },
                     early);
                 if (leader) {

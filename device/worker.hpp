@@ -178,8 +178,8 @@ public:
     /// are read together, a lane each: those after the next one are at hand then. came(tag of the first, number) is called by
     /// all lanes when some are in the inbox, before they are planned: a platform that copies the tasks' structs asks for them
     /// there, and has them when the plan is made. Of a blank (watch.hpp) fill(letter) says where the task's struct is to be
-    /// stored, and filled(letter) is called when it is. `ahead`: the next mail is known and awaited elsewhere (await_early()); if
-    /// it is the last one known, there is time for one look for more.
+    /// stored, and the leader calls filled(letter) when it is (out of line: by value). `ahead`: the next mail is known and awaited
+    /// elsewhere (await_early()); if it is the last one known, there is time for one look for more.
     template <class Came, class Fill, class Filled>
     SLIPSTREAM_BOTH mail wait(team_type& team, Came came, Fill fill, Filled filled, bool ahead = false)
     {
@@ -197,12 +197,9 @@ public:
                 pass_over(team);
                 continue;
             }
-            const auto came_of_it = watch(team, fill(box_.next()));
+            const auto came_of_it = watch(team, fill(box_.next()), filled);
             if (came_of_it == watcher<P>::outcome::aborted) return mail{mail::leave, 0, 0, 0};
-            if (came_of_it == watcher<P>::outcome::task) {
-                filled(box_.next());
-                return box_.next();
-            }
+            if (came_of_it == watcher<P>::outcome::task) return box_.next();
         }
     }
     /// For who gets no blanks, or reads their tasks from the record.
@@ -392,8 +389,11 @@ public:
     SLIPSTREAM_BOTH void count_flights(u32 count) { box_.books.picks += count; }
     SLIPSTREAM_BOTH flight_record flight_of(const mail& letter, u32 block) const
     {
-        return {1u << 31 | letter.type() << 8 | letter.ring(), letter.identity & identity_position_mask, block,
-                sm_ << 16 | worker_};
+        return flight_of(letter, block, sm_ << 16 | worker_);
+    }
+    SLIPSTREAM_BOTH static flight_record flight_of(const mail& letter, u32 block, u32 place)
+    {
+        return {1u << 31 | letter.type() << 8 | letter.ring(), letter.identity & identity_position_mask, block, place};
     }
     /// Without counting it.
     SLIPSTREAM_BOTH void note_flight(const flight_record& entry) const { note_flight(entry, *flight_place()); }
@@ -592,13 +592,15 @@ private:
 
     /// The next mail is a blank: looks at its ring until it is a task, or none. Out of line, and with no more than it needs by
     /// value: the workers' way has no part of it.
-    SLIPSTREAM_BOTH typename watcher<P>::outcome watch(team_type& team, typename P::template cell<u32>* words)
+    template <class Filled>
+    SLIPSTREAM_BOTH typename watcher<P>::outcome watch(team_type& team, typename P::template cell<u32>* words, Filled filled)
     {
         return watch_out({m_.rings, m_.n.ring_slots, m_.mailboxes, m_.watch, m_.stop, m_.types, m_.handle_cache, m_.records}, team,
-                         &box_, words);
+                         &box_, words, filled);
     }
+    template <class Filled>
     SLIPSTREAM_BOTH_RARE static typename watcher<P>::outcome watch_out(const watcher<P> w, team_type team, inbox<P>* box,
-                                                                       typename P::template cell<u32>* words)
+                                                                       typename P::template cell<u32>* words, Filled filled)
     {
         const auto result = w.run(team, box->next(), box->watch, (box->books.done & done_word::failed_bit) != 0, words);
         team.sync();
@@ -609,6 +611,7 @@ private:
                 mail& task = box->next();
                 task.slot_and_type |= result.type << 16;
                 task.block_and_waits = mail::bypass_bit;
+                filled(task);
             } else if (result.what == watcher<P>::outcome::void_blank) { // it was never read, nor what came behind it
                 box->heard -= box->broadcasts();
                 box->known = box->answered;
