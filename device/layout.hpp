@@ -244,7 +244,7 @@ struct alignas(16) watch_book {
     u32 posted;  ///< id of the last blank; wraps at watch_word::ids
     u32 known;   ///< of the last one that is known to have become a task
     u32 waiting; ///< tasks that worker 0 has taken from the ring and ingest has not
-    u32 emptied; ///< the id up to which watch_word says that blanks are withdrawn
+    u32 withdrawn; ///< the id up to which watch_word says that blanks are
     u32 number;  ///< of the last mail to worker 0, blanks included
 };
 

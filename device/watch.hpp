@@ -78,11 +78,10 @@ struct watch_tables {
 
     /// Blanks that are not known to have become tasks.
     SLIPSTREAM_BOTH u32 out() const { return watch_word::between(book->known, book->posted); }
-    SLIPSTREAM_BOTH u32 number_of(u32 id) const { return book->number - watch_word::between(id, book->posted); }
     SLIPSTREAM_BOTH typename P::template cell<u32>& slot_of(u32 number) const { return slots[number % P::mailbox_depth]; }
 
     /// Mails blanks, of the ring's slot at `at` and message `message` on, behind those that are out and those taken, as far as
-    /// there is room; `task_id`: of the ring's message 0. Returns how many are out.
+    /// there is room; `ring_bits`: a task id of that ring, of its message 0. Returns how many are out.
     SLIPSTREAM_BOTH u32 post(team_type& team, u64 at, u64 message, u64 ring_bits, u32 pool_free, u32 handles) const
     {
         team.sync();
@@ -97,7 +96,7 @@ struct watch_tables {
         if (count == 0) return before;
         if (team.leader()) {
             // The ids of withdrawn blanks never come to look like later ones.
-            if (watch_word::between(book->emptied, book->posted) > watch_word::ids / 4) move_withdrawn(book->known);
+            if (watch_word::between(book->withdrawn, book->posted) > watch_word::ids / 4) move_withdrawn(book->known);
             SLIPSTREAM_ONE_COPY
             for (u32 i = 0; i < count; ++i) {
                 const u32 slot = free_slots[free - 1 - i];
@@ -155,14 +154,14 @@ struct watch_tables {
     SLIPSTREAM_BOTH bool withdraw(team_type& team) const
     {
         team.sync();
-        const u32 to = book->posted, from = book->emptied;
+        const u32 to = book->posted, from = book->withdrawn;
         const u64 old = team.leader() ? P::fetch_add(edge::P9_watch, *word, watch_word::upper_step(from, to), order::relaxed,
                                                      scope::device)
                                       : 0;
         const u32 lower = team.broadcast(watch_word{old}.lower());
         team.sync();
         if (team.leader()) {
-            book->emptied = to;
+            book->withdrawn = to;
             book->state = watch_book::closing;
         }
         team.sync();
@@ -190,7 +189,7 @@ struct watch_tables {
             *free_slot_count = free + unused;
             book->number -= unused;
             book->state = watch_book::off;
-            if (book->emptied != book->posted) move_withdrawn(book->posted);
+            if (book->withdrawn != book->posted) move_withdrawn(book->posted);
             book->known = book->posted; // ids are not given again
         }
         team.sync();
@@ -222,8 +221,7 @@ struct watch_tables {
     }
 
     /// There is a watch, or tasks were taken; and `slots` of a ring are at hand. How many of them may be taken in? More than
-    /// `slots`:
-    /// all, and there is no watch any more.
+    /// `slots`: all, and there is no watch any more.
     SLIPSTREAM_BOTH u32 beside(team_type& team, bool its_ring, u32 slots, u32 lower) const
     {
         const u32 waiting = book->waiting;
@@ -261,11 +259,11 @@ struct watch_tables {
 
 private:
     /// Number of the first task that was taken and is not decoded.
-    SLIPSTREAM_BOTH u32 first_waiting() const { return number_of(book->known) + 1 - book->waiting; }
+    SLIPSTREAM_BOTH u32 first_waiting() const { return book->number - out() + 1 - book->waiting; }
     SLIPSTREAM_BOTH void move_withdrawn(u32 to) const
     {
-        P::add(edge::P9_watch, *word, watch_word::upper_step(book->emptied, to), order::relaxed, scope::device);
-        book->emptied = to;
+        P::add(edge::P9_watch, *word, watch_word::upper_step(book->withdrawn, to), order::relaxed, scope::device);
+        book->withdrawn = to;
     }
 };
 

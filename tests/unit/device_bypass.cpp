@@ -1,7 +1,5 @@
 // The bypass (device/bypass.hpp): which messages ingest mails itself, and how the scheduler takes these mails over.
-#include "host/ring_writer.hpp"
-#include "scheduler_test.hpp"
-#include "trace_catch.hpp"
+#include "ingest_test.hpp"
 
 using namespace slipstream;
 using namespace slipstream::tests;
@@ -12,15 +10,6 @@ using device::scope;
 
 namespace {
 
-constexpr auto never = [] { return false; };
-
-struct two_words {
-    in<u32> x;
-    u32 a;
-    u32 b;
-    template <class B> void operator()(B&) const {}
-};
-
 struct message {
     u32 blocks = 1;
     u32 flags = 0;
@@ -28,14 +17,8 @@ struct message {
     int after = -1; ///< position of a task of this ring
 };
 
-struct bypass_test {
-    explicit bypass_test(bool on = true)
-        : engine({.workers = 2, .rings = 2, .bypass = on}, {describe_task<two_words>()}), ingest(engine.m, engine.s),
-          decoded(engine.s.decoded_queue()), freed(engine.s.free_queue())
-    {
-        const u32 slots = engine.m.n.ring_slots;
-        for (u32 r = 0; r < 2; ++r) writers.emplace_back(engine.m.rings + r * slots, slots, engine.m.ring_pages + r);
-    }
+struct bypass_test : ingest_test {
+    explicit bypass_test(bool on = true) : ingest_test({.workers = 2, .rings = 2, .bypass = on}, {describe_task<two_words>()}) {}
     void send(const message& what = {}, u32 ring = 0)
     {
         auto& w = writers[ring];
@@ -49,37 +32,17 @@ struct bypass_test {
         w.put({{71, 72, 0, 0}}, never);
         REQUIRE(w.finish(never));
     }
-    /// The slot of the only task that ingest hands on.
-    u32 take()
-    {
-        for (u32 i = 0; i < 8; ++i) ingest.step(engine.team);
-        REQUIRE(decoded.available(engine.team) == 1);
-        const u32 slot = decoded.pop();
-        decoded.release(engine.team);
-        return slot;
-    }
     bool sent(u32 slot)
     {
         const bool bypassed = P::get(engine.s.heads[slot]).bypassed();
         CHECK(P::get(engine.s.outstanding[slot]) == (bypassed ? 2u : P::get(engine.s.heads[slot]).blocks));
         return bypassed;
     }
-    mail letter(u32 number)
-    {
-        const auto& place = engine.m.mailboxes[0].mail[number % P::mailbox_depth];
-        return mail::decode(P::load(edge::A4_mail, place, order::relaxed, scope::device));
-    }
     void answer(u32 number, u32 bits = 0)
     {
         P::store(edge::R5_done, engine.m.done[0], device::done_word::make(number, 0, bits), order::relaxed, scope::device);
     }
     void give_back(u32 slot) { freed.push(engine.team, slot); }
-
-    hand_made_engine engine;
-    device::ingest<P> ingest;
-    device::queue_consumer<P, u32, edge::A3_decoded, edge::R3_taken> decoded;
-    device::queue_producer<P, u32, edge::R2_slot_freed, edge::A2_slot_taken> freed;
-    std::vector<host::ring_writer<P>> writers;
 };
 
 } // namespace

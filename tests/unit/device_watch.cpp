@@ -1,8 +1,6 @@
 // The watch (device/watch.hpp): worker 0 takes tasks from the ring itself while they come one by one, and ingest takes them in
 // behind it.
-#include "host/ring_writer.hpp"
-#include "scheduler_test.hpp"
-#include "trace_catch.hpp"
+#include "ingest_test.hpp"
 
 using namespace slipstream;
 using namespace slipstream::tests;
@@ -14,15 +12,6 @@ using device::watch_word;
 
 namespace {
 
-constexpr auto never = [] { return false; };
-
-struct two_words {
-    in<u32> x;
-    u32 a;
-    u32 b;
-    template <class B> void operator()(B&) const {}
-};
-
 struct two_accesses {
     in<u32> x;
     out<u32> y;
@@ -30,14 +19,12 @@ struct two_accesses {
     template <class B> void operator()(B&) const {}
 };
 
-struct watch_test {
+struct watch_test : ingest_test {
     watch_test()
-        : engine({.workers = 2, .rings = 2, .bypass = true, .watch_after = 2},
-                 {describe_task<two_words>(), describe_task<two_accesses>()}),
-          ingest(engine.m, engine.s), worker(engine.m, 0, 0), decoded(engine.s.decoded_queue()), freed(engine.s.free_queue())
+        : ingest_test({.workers = 2, .rings = 2, .bypass = true, .watch_after = 2},
+                      {describe_task<two_words>(), describe_task<two_accesses>()}),
+          worker(engine.m, 0, 0)
     {
-        const u32 slots = engine.m.n.ring_slots;
-        for (u32 r = 0; r < 2; ++r) writers.emplace_back(engine.m.rings + r * slots, slots, engine.m.ring_pages + r);
         for (u32 h = 0; h < 4; ++h) engine.handles[h] = {0x8000 + 256 * h, 64, 0, 0, 0};
     }
     void send(u32 ring = 0, u32 blocks = 1, u32 a = 71)
@@ -61,19 +48,6 @@ struct watch_test {
     {
         for (u32 i = 0; i < 8; ++i) ingest.step(engine.team, may_watch);
     }
-    u32 take()
-    {
-        steps();
-        REQUIRE(decoded.available(engine.team) == 1);
-        const u32 slot = decoded.pop();
-        decoded.release(engine.team);
-        return slot;
-    }
-    mail letter(u32 number)
-    {
-        const auto& place = engine.m.mailboxes[0].mail[number % P::mailbox_depth];
-        return mail::decode(P::load(edge::A4_mail, place, order::relaxed, scope::device));
-    }
     /// Two tasks come alone and are run: ingest mails blanks.
     void begin()
     {
@@ -90,12 +64,7 @@ struct watch_test {
     void abort() { let_waits_end(engine); }
     u32 free_slots() const { return *engine.s.free_slot_count; }
 
-    hand_made_engine engine;
-    device::ingest<P> ingest;
     test_port worker;
-    device::queue_consumer<P, u32, edge::A3_decoded, edge::R3_taken> decoded;
-    device::queue_producer<P, u32, edge::R2_slot_freed, edge::A2_slot_taken> freed;
-    std::vector<host::ring_writer<P>> writers;
 };
 
 } // namespace
@@ -269,9 +238,9 @@ TEST_CASE("ids of blanks wrap, and one that was withdrawn long ago looks like no
     // As if as many blanks had been taken as there are ids, and none withdrawn since a quarter of them.
     auto& book = *t.engine.s.watch;
     book.posted = book.known = watch_word::ids - 2;
-    book.emptied = watch_word::ids / 2;
+    book.withdrawn = watch_word::ids / 2;
     P::store(edge::P9_watch, *t.engine.m.watch,
-             static_cast<u64>(book.emptied) << 32 | watch_word::lower_of(watch_word::ids - 2, watch_word::taken), order::relaxed,
+             static_cast<u64>(book.withdrawn) << 32 | watch_word::lower_of(watch_word::ids - 2, watch_word::taken), order::relaxed,
              scope::device);
     test_port worker(t.engine.m, 0, 0); // of the next launch
     for (u32 number = 1; number <= 2; ++number) {
@@ -280,7 +249,7 @@ TEST_CASE("ids of blanks wrap, and one that was withdrawn long ago looks like no
         worker.answer(worker.wait());
     }
     t.steps();
-    CHECK(book.emptied == watch_word::ids - 2);
+    CHECK(book.withdrawn == watch_word::ids - 2);
     for (u32 number = 3; number <= 6; ++number) {
         t.send();
         const mail task = worker.wait();
