@@ -192,10 +192,7 @@ const std::vector<test_task> stencil = {{{{0, W}}}, {{{2, W}}}, {{{0, R}, {2, R}
 std::vector<test_task> rows(u32 count)
 {
     std::vector<test_task> out(stencil.begin(), stencil.begin() + 2);
-    for (u32 row = 0; row < count; ++row) {
-        const auto first = stencil.begin() + (row % 2 == 0 ? 2 : 4);
-        out.insert(out.end(), first, first + 2);
-    }
+    for (u32 row = 0; row < count; ++row) out.insert(out.end(), stencil.begin() + 2 + row % 2 * 2, stencil.begin() + 4 + row % 2 * 2);
     return out;
 }
 
