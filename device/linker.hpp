@@ -13,18 +13,16 @@
 //         emptied between looking for admitted tasks and linking them. A staged task may be reported complete before one that it
 //         waits for, since the scheduler reads their workers' words in no order: it is kept (early) until that report comes,
 //         and while there is one nobody is linked: its slot may be the one that comes again.
-//         A task that crosses (crossing.hpp) waits for its stand-ins, too, and is staged when they are ready or foreseen
-//         (crossing_stage.hpp), which is when those that they wait for are handed over. A stand-in has no blocks; others are staged
-//         behind it when its task is handed over. Both have their turn in the order in which tasks are staged.
-// EDGES   A26, R26 (crossing_stage.hpp) · A20 (a stand-in of a task is ready)
-//         · A10 (admitted: slot, row) -> R15 (linked), R14 (ready, staged) · A13 (reports) -> R14, R13_taken (looked at)
+//         A task that crosses (crossing.hpp) waits for its stand-ins, too, and is not staged while it does. A stand-in, which
+//         has no blocks, is like one that draws tickets.
+// EDGES   A20 (a stand-in of a task is ready) · A10 (admitted: slot, row) -> R15 (linked), R14 (ready, staged)
+//         · A13 (reports) -> R14, R13_taken (looked at)
 #pragma once
 #include "device/dependency_table.hpp"
 
 namespace slipstream::device {
 
-/// Several: the engine may have several parts; without it nothing of them is compiled.
-template <class P, bool Several = true>
+template <class P>
 class linker {
 public:
     using team_type = typename P::team;
@@ -45,20 +43,12 @@ public:
         // Looked for before the reports: the slot of an admitted task may come again, and its report is in the queue by then.
         const u32 arrived = early_ == 0 ? admitted_.available(team) : 0;
         bool busy = false;
-        const u32 came = several() ? arrived_.available(team) : 0;
         SLIPSTREAM_ONE_COPY
-        for (bool first = true;; first = false) {
-            const u32 count = reports_.available(team);
-            if (count == 0 && !first) break;
-            // What other linkers said comes before what schedulers conclude from it.
-            if (several() && (came != 0 || table_.crossing().some()))
-                if (table_.crossing().take(team, [&](u32 slot) { table_.break_stand_in(team, slot); })) busy = look_again_ = true;
-            if (count == 0) break;
+        while (const u32 count = reports_.available(team)) {
             take(team, count < 32 ? count : 32);
             busy = look_again_ = true;
         }
-        if (came != 0) busy |= take_arrivals(team, came);
-        if (several() && early_ != 0) take_off_early(team); // who waited for an arrival
+        if (m_.n.parts > 1) busy |= take_arrivals(team);
         if (arrived != 0 && !busy && early_ == 0) { // else staging comes first: somebody may be done soon
             link(team, arrived < 32 ? arrived : 32);
             busy = true;
@@ -74,7 +64,6 @@ public:
     SLIPSTREAM_BOTH void save(team_type& team)
     {
         if (team.leader()) {
-            table_.crossing().save();
             s_.counters[saved_in_flight] = in_flight_;
             s_.counters[saved_early] = early_;
             s_.counters[saved_ordered] = ordered_;
@@ -84,8 +73,6 @@ public:
     }
 
 private:
-    SLIPSTREAM_BOTH bool several() const { return Several && m_.n.parts > 1; }
-
     SLIPSTREAM_BOTH void take(team_type& team, u32 count)
     {
         // Read once: the places of these reports may be used again as soon as a task is handed over.
@@ -99,7 +86,6 @@ private:
         u32 left = kinds(report_kind::completed);
         u32 cancelled = 0;
         if (popcount(left) != count) { // some body has failed
-            table_.crossing().note_failure();
             const u32 skipped = kinds(report_kind::skipped);
             for (u32 bits = skipped | kinds(report_kind::declined); bits != 0; bits &= bits - 1)
                 take_back(team, report{team.from_lane(reported, lowest_bit(bits))}.slot(), (skipped >> lowest_bit(bits) & 1) != 0);
@@ -109,12 +95,6 @@ private:
             tainted_ |= failed != 0;
             cancelled = kinds(report_kind::cancelled);
             left |= failed | cancelled;
-            if (several())
-                for (u32 bits = failed | cancelled; bits != 0; bits &= bits - 1) {
-                    const u32 slot = report{team.from_lane(reported, lowest_bit(bits))}.slot();
-                    if (table_.crossing().is_told(slot)) table_.break_stand_in(team, slot);
-                    else if ((cancelled & bits & (0 - bits)) != 0 && table_.breaks(team, slot)) cancelled &= ~(bits & (0 - bits));
-                }
         }
         team.each32([&](u32 k) { slots.at(0, k) = report_of(k).slot(); });
         if (left != 0) {
@@ -127,7 +107,11 @@ private:
             in_flight_ -= popcount(done);
             left &= ~done;
         }
-        if (early_ != 0) take_off_early(team);
+        if (early_ != 0) {
+            const u32 freed = table_.take_off_early(team);
+            early_ -= freed;
+            in_flight_ -= freed;
+        }
         if (left != 0) {
             team.each32([&](u32 k) {
                 if (left >> k & 1) team.set_bits(s_.early[slot_of(k) / 32], 1u << slot_of(k) % 32);
@@ -139,20 +123,15 @@ private:
         reports_.release(team);
     }
 
-    SLIPSTREAM_BOTH void take_off_early(team_type& team)
-    {
-        const u32 freed = table_.take_off_early(team);
-        early_ -= freed;
-        in_flight_ -= freed;
-    }
-
     /// Stand-ins of tasks of this part that are ready in others.
-    SLIPSTREAM_BOTH bool take_arrivals(team_type& team, u32 count)
+    SLIPSTREAM_BOTH bool take_arrivals(team_type& team)
     {
+        const u32 count = arrived_.available(team);
+        if (count == 0) return false;
         SLIPSTREAM_ONE_COPY
         for (u32 k = 0; k < count; ++k) {
             ready_entry entry;
-            if (table_.arrive(team, arrival{arrived_.pop()}, entry)) ready_.put(team, entry); // never full: room for every slot
+            if (table_.arrive(team, arrived_.pop(), entry)) ready_.put(team, entry); // never full: it has room for every slot
         }
         arrived_.release(team);
         ready_.publish(team);
@@ -174,8 +153,7 @@ private:
     {
         const u32 brief_tasks = m_.n.broadcast_copies != 0 ? broadcast_tasks : serial_brief_tasks;
         return tasks <= (all_brief ? brief_tasks : serial_tasks) ? P::mailbox_depth * m_.n.workers
-               : several() ? 2 * m_.n.workers // or messages would be waited for
-                           : m_.n.workers - m_.n.workers / 4;
+                                                                        : m_.n.workers - m_.n.workers / 4;
     }
 
     /// Stages tasks that wait, in the order in which they were linked, up to the first that cannot be: it comes to its turn
@@ -198,8 +176,7 @@ private:
             entries.at(0, k) = k < count ? s_.link_order[(settled_ + k) & (s_.queue_slots - 1)] : 0;
             blocks.at(0, k) = table_.blocks(slot_of(k));
             // Numbers come again, and so may one in its slot while the first of the list cannot be staged: its place tells.
-            const u32 at = s_.order_at[slot_of(k)] - (settled_ + k);
-            return k < count && table_.waits(slot_of(k), entry_of(k).number()) && (at == 0 || at == stand_ins_at);
+            return k < count && table_.waits(slot_of(k), entry_of(k).number()) && s_.order_at[slot_of(k)] == settled_ + k;
         });
         if (waiting == 0) {
             settled_ += count;
@@ -209,7 +186,7 @@ private:
         const u32 first = team.from_lane(entries, lowest_bit(waiting)) & ready_entry::slot_mask;
         const bool brief_till_now = table_.lasting_handed() == 0;
         if (handed + table_.blocks(first) > most_blocks(tasks, brief_till_now && table_.is_brief(first))
-            || (table_.pending(first) > waits_max && !table_.load(first).stands_in())) { // most often
+            || table_.pending(first) > waits_max) { // most often
             settled_ += lowest_bit(waiting);
             return false;
         }
@@ -226,62 +203,21 @@ private:
             const bool waits = (waiting >> k & 1) != 0;
             const bool all_brief = brief_till_now && (lasting & ((2u << k) - 1)) == 0;
             const u32 limit = most_blocks(tasks + popcount(waiting & ((1u << k) - 1)), all_brief);
-            const u32 found = table_.may_stage(slot_of(k), [&](u32 before) { return s_.order_at[before] - settled_ < k; });
-            places.at(0, k) = found & ~table_.may_bit;
-            const bool good = several() ? may_go(slot_of(k), found) : places.at(0, k) != 0;
-            return (!waits) | ((handed + blocks_before.at(0, k) + blocks.at(0, k) <= limit) & good);
+            places.at(0, k) = table_.may_stage(slot_of(k), [&](u32 before) { return s_.order_at[before] - settled_ < k; });
+            return (!waits) | ((handed + blocks_before.at(0, k) + blocks.at(0, k) <= limit) & (places.at(0, k) != 0));
         });
         const u32 stop = able == ~0u ? count : lowest_bit(~able) < count ? lowest_bit(~able) : count;
-        const u32 passed = waiting & low_bits(stop);
-        const u32 stand_ins =
-            several() ? team.mask32([&](u32 k) { return (passed >> k & 1) != 0 && table_.load(slot_of(k)).stands_in(); }) : 0;
-        const u32 staged = passed & ~stand_ins;
+        const u32 staged = stop == 32 ? waiting : waiting & ((1u << stop) - 1);
         if (staged != 0) {
             table_.stage(team, staged, slot_of, [&](u32 k) { return places.at(0, k); }, [&](u32 k, u32 waits) {
                 ready_.put_ahead(popcount(staged & ((1u << k) - 1)), ready_entry::make(slot_of(k), entry_of(k).number(), waits));
             });
             ready_.advance(popcount(staged));
-            if (several()) tell(team, staged, entries);
             ready_.publish(team);
-        }
-        if (stand_ins != 0) { // now that what they wait for is handed over
-            const u32 one = team.mask32([&](u32 k) {
-                return (stand_ins >> k & 1) != 0 && popcount(places.at(0, k)) == 1 && table_.pending(slot_of(k)) == 1;
-            });
-            SLIPSTREAM_ONE_COPY
-            for (u32 bits = one; bits != 0; bits &= bits - 1) {
-                const u32 k = lowest_bit(bits);
-                const u32 slot = ready_entry{team.from_lane(entries, k)}.slot();
-                table_.crossing().foresee(team, slot, table_.predecessor(slot, lowest_bit(team.from_lane(places, k))));
-            }
         }
         settled_ += stop;
         look_again_ = stop != 0 && settled_ != ordered_;
-        return passed != 0;
-    }
-
-    /// By a lane, of an engine of several parts, with what may_stage() said: is the task staged, or the stand-in passed?
-    SLIPSTREAM_BOTH bool may_go(u32 slot, u32 found)
-    {
-        const linked_load load = table_.load(slot);
-        const u32 places = found & ~table_.may_bit;
-        if (load.stands_in()) return found != 0 || table_.waits_for_many(slot);
-        if (!load.crosses()) return places != 0;
-        const u32 parts = table_.crossing().awaits(slot);
-        const u32 waits = popcount(places) + popcount(parts);
-        return (found != 0) & (parts != crossing_stage<P>::unknown) & (waits != 0) & (waits <= crossing_stage<P>::waits_most);
-    }
-
-    /// Tells the stand-ins of those of the tasks that cross, which were handed over and are not shown to the scheduler.
-    template <class Entries>
-    SLIPSTREAM_BOTH void tell(team_type& team, u32 tasks, Entries& entries)
-    {
-        u32 crossing = team.mask32([&](u32 k) {
-            return (tasks >> k & 1) != 0 && table_.load(ready_entry{entries.at(0, k)}.slot()).crosses();
-        });
-        SLIPSTREAM_ONE_COPY
-        for (; crossing != 0; crossing &= crossing - 1)
-            table_.crossing().tell(team, ready_entry{team.from_lane(entries, lowest_bit(crossing))}.slot());
+        return staged != 0;
     }
 
     /// In order.
@@ -293,36 +229,27 @@ private:
             team, count, linked_ + 1, slot_of, [&](u32 k) { return (admitted_.peek(k) & admitted_free) == 0; },
             [&](u32 k) { return s_.predecessors + (admitted_.position() + k) % admitted_max * m_.n.groups(); });
         const u32 waiting = m_.n.staging == 0 ? 0 : team.mask32([&](u32 k) {
-            if (k >= count || (ready >> k & 1) != 0) return false;
-            const linked_load load = table_.load(slot_of(k));
-            if (!several()) return load.blocks() != 0;
-            if (load.stands_in()) return !table_.crossing().failed();
-            // Nobody tells the stand-ins of one of several blocks, nor that they are ready ahead of time after a failure.
-            const bool told = load.blocks() == 1 && !table_.crossing().failed();
-            return load.blocks() != 0 && (told || !load.crosses() || !table_.crossing().waits(slot_of(k)));
+            if (k >= count || (ready >> k & 1) != 0 || table_.blocks(slot_of(k)) == 0) return false;
+            // nobody knows when they are ready: it is never staged while it waits for them
+            return m_.n.parts <= 1 || !table_.waits_for_stand_ins(slot_of(k));
         });
-        typename P::template lane_array<u32, 1> entries;
         team.each32([&](u32 k) {
             if (k >= count) return;
             const u32 slot = slot_of(k);
             const u32 below = (1u << k) - 1;
             const ready_entry entry = ready_entry::make(slot, linked_ + k + 1);
-            entries.at(0, k) = entry.word;
             if (ready >> k & 1) ready_.put_ahead(popcount(ready & below), entry);
             const u32 at = ordered_ + popcount(waiting & below);
             if (waiting >> k & 1) s_.link_order[at & (s_.queue_slots - 1)] = entry.word;
-            s_.order_at[slot] = waiting >> k & 1 ? at + (table_.load(slot).stands_in() ? stand_ins_at : 0) : at + never;
+            s_.order_at[slot] = waiting >> k & 1 ? at : at + never;
         });
-        if (several()) tell(team, ready, entries);
         ready_.advance(popcount(ready));
         ordered_ += popcount(waiting);
         in_flight_ += count;
         if ((linked_ ^ (linked_ + count)) >> table_.numbers_bits != 0) table_.grow_old(team);
         linked_ += count;
-        if (several())
-            count_crossings(team, team.mask32([&](u32 k) {
-                return k < count && (table_.load(slot_of(k)).crosses() || table_.load(slot_of(k)).stands_in());
-            }));
+        if (m_.n.parts > 1)
+            count_crossings(team, team.mask32([&](u32 k) { return k < count && table_.head(slot_of(k)).has(abi::flag_crossing); }));
         admitted_.skip(count);
         admitted_.release(team);
         if (team.leader()) P::store(edge::R15_linked, *s_.linked, linked_, order::release, scope::block);
@@ -334,19 +261,17 @@ private:
     {
         if (linked_now == 0) return;
         crossings_ += popcount(linked_now);
-        table_.crossing().linked(popcount(linked_now));
         if (team.leader()) P::store(edge::P7_crossings, *s_.crossings_linked, crossings_, order::relaxed, scope::block);
     }
 
     static constexpr u32 serial_tasks = 2; ///< with so many handed over, a program is taken for one task after another
     static constexpr u32 serial_brief_tasks = 5;
     static constexpr u32 broadcast_tasks = 11; ///< likewise: they take no place in single workers' mailboxes
-    static constexpr u32 stand_ins_at = 1u << 30; ///< of a stand-in: so far beyond its place, since it is not handed over then
     static constexpr u32 never = 1u << 31; ///< beyond any position in link_order that may come while the task is there
 
     const engine_memory<P>& m_;
     const control_state<P>& s_;
-    dependency_table<P, Several> table_;
+    dependency_table<P> table_;
     queue_consumer<P, u32, edge::A10_admitted, edge::R10_linked> admitted_;
     queue_consumer<P, report, edge::A13_report, edge::R13_taken, order::relaxed> reports_; // never full
     queue_consumer<P, u32, edge::A20_arrived, edge::R20_taken> arrived_;

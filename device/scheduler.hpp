@@ -33,8 +33,7 @@
 //     used up nobody else is invited. No completion per block, no task behind a busy worker.
 //
 // CROSSING (device/crossing.hpp) where there are several parts: a stand-in is not mailed, its task's home is told; and completed
-//   when that one answers. While none is linked here, nothing of it is looked at. The linker hears of what was seen behind the
-//   step's fence then, not before. A task that is done before all of its stand-ins were said to be ready is kept till then.
+//   when that one answers. While none is linked here, nothing of it is looked at.
 //
 // FAILURE (device/poison.hpp) once a body has failed, completed tasks are settled behind the fence and before the linker hears of
 //   them; the head of the ready queue is judged before its first mail. A cancelled task is completed by the next step, without
@@ -109,16 +108,10 @@ public:
             team.sync();
         }
         bool told = false; // by another part, that stand-ins are ready
-        bool fenced = false;
         if (parts) {
-            if (const u32 there = crossing_.came(team, looked); there != 0) {
-                fence(team); // before the linker hears of it, too
-                fenced = true;
-                const u32 taken = crossing_.take(team, completed, looked, there);
-                told = (taken & crossing<P>::took_bit) != 0;
-                completed = taken & ~crossing<P>::took_bit;
-            }
-            completed = crossing_.hold(team, completed);
+            const u32 taken = crossing_.take(team, completed, looked);
+            told = (taken & crossing<P>::took_bit) != 0;
+            completed = taken & ~crossing<P>::took_bit;
         }
         poisoned_ = poison_.any() || (several() && crossing_.bad());
         if (poisoned_ && poison_.pending() != 0) {
@@ -129,15 +122,14 @@ public:
         if (completed != 0) {
             settled_ = poisoned_ || s_.counters[failures_seen] != 0;
             if (settled_) {
-                if (!fenced) fence(team);
+                fence(team);
                 completed = send_back_skipped(team, completed);
                 poison_.settle(team, completed);
                 poisoned_ = poison_.any() || (several() && crossing_.bad());
                 tell_linker(team, completed, [&](u32 slot) { return poison_.kind_of(slot); });
             } else {
-                if (parts && !fenced) fence(team); // as for what other parts have said
                 tell_linker(team, completed, [](u32) { return report_kind::completed; });
-                if (!parts) fence(team);
+                fence(team);
             }
             if (parts) crossing_.answer(team, completed, settled_);
             retire(team, completed);
@@ -149,7 +141,8 @@ public:
             SLIPSTREAM_ONE_COPY
             for (u32 i = waits ? 0 : P::wait_for_linker; i < P::wait_for_linker && !more; ++i)
                 more = ready_.look(team) || reports_.drained(team);
-        } else if (told) { // as for an answer: the task may be handed over at once
+        } else if (told) {
+            fence(team); // as for an answer: the task may be handed over at once
             SLIPSTREAM_ONE_COPY
             for (u32 i = mails_ <= few_mails ? 0 : P::wait_for_linker; i < P::wait_for_linker && !more; ++i)
                 more = ready_.look(team);
@@ -664,8 +657,6 @@ private:
             });
             team.sync();
             if (stand_ins != 0) {
-                // What their linker has told the homes of them (crossing_stage.hpp) comes before they are said to be ready.
-                if (static_cast<std::int32_t>(ready_.position() + highest_bit(found[stand_in]) - fenced_) >= 0) fence(team);
                 u32 gone = 0;
                 SLIPSTREAM_ONE_COPY
                 for (u32 k = 0; poisoned_ && k < stand_ins; ++k)
@@ -796,9 +787,7 @@ private:
         team.sync(); // who of a parcel runs where
         // Those that follow go first: a worker that finds the first mail of a chain finds the others with it, most often.
         const u32 follow = low_bits(mailed) & ~roots;
-        const auto brief_bit = [&](u32 k) {
-            return (is_brief(tasks.slot(k)) && !(several() && tasks.heads.at(0, k).crosses())) * mail::brief_bit;
-        };
+        const auto brief_bit = [&](u32 k) { return is_brief(tasks.slot(k)) * mail::brief_bit; };
         if (follow != 0)
             team.each32([&](u32 k) {
                 if (!(follow >> k & 1)) return;
@@ -822,10 +811,8 @@ private:
             team.each32([&](u32 k) {
                 if (!(alone >> k & 1)) return;
                 const task_head head = tasks.heads.at(0, k);
-                const u32 tag = tag_of(numbers.at(0, k));
-                const u32 crossing_bit = send_stand_ins(workers.at(0, k), head, tag);
                 send(workers.at(0, k),
-                     {head.slot_and_type | crossing_bit, brief_bit(k) | tasks.waits(k) << 28, head.identity, tag});
+                     {head.slot_and_type, brief_bit(k) | tasks.waits(k) << 28, head.identity, tag_of(numbers.at(0, k))});
             });
         mails_ += mailed;
         team.sync();
@@ -843,19 +830,19 @@ private:
         typename P::template lane_array<u32, 1> before, runs_on; // the slot of that task, and where it is
         typename P::template lane_array<u32, waits_near_max - 1> others, others_run_on;
         u32 able = team.mask32([&](u32 k) {
-            if (!(tasks.staged >> k & 1) || (several() && tasks.heads.at(0, k).crosses())) return false;
+            if (!(tasks.staged >> k & 1)) return false;
             const u32 waits = tasks.waits(k);
             if (waits > waits_near_max) return false; // the others lie far
             const u32 slot = tasks.slot(k);
-            const awaited_task last = P::get(s_.waits_near[slot * waits_near_max]);
-            const u32 p = last.slot, where = runs_on_of(last);
+            const u32 p = P::get(s_.waits_near[slot * waits_near_max]).slot;
+            const u32 where = s_.runs_on[p];
             before.at(0, k) = p;
             runs_on.at(0, k) = where;
             SLIPSTREAM_UNROLL
             for (u32 i = 1; i < waits_near_max; ++i) {
-                const awaited_task other = P::get(s_.waits_near[slot * waits_near_max + i]);
-                others.at(i - 1, k) = i < waits ? other.slot : no_slot;
-                others_run_on.at(i - 1, k) = i < waits ? runs_on_of(other) : where;
+                const u32 other = i < waits ? P::get(s_.waits_near[slot * waits_near_max + i]).slot : no_slot;
+                others.at(i - 1, k) = other;
+                others_run_on.at(i - 1, k) = i < waits ? s_.runs_on[other] : where;
             }
             if (where == 0) return false;
             s_.parcel_workers[k] = where;
@@ -934,16 +921,6 @@ private:
                 return true;
             });
         }
-    }
-
-    /// A stand-in runs nowhere; what is noted there is of the task that had its slot before.
-    SLIPSTREAM_BOTH u32 runs_on_of(const awaited_task& task) const
-    {
-        return several() && task.stands_in() ? 0 : s_.runs_on[task.slot];
-    }
-    SLIPSTREAM_BOTH abi::chunk chunk_of(const awaited_task& task, u32 tag) const
-    {
-        return (several() ? task.without_bit() : task).encode(tag);
     }
 
     /// Is the last mail of worker w of the task p, or of a brief one that waits for p, and was mailed right behind it, where
@@ -1073,8 +1050,7 @@ private:
     {
         const u32 slot = p.entry.slot();
         const bool lone = p.head.blocks == 1; // else nobody comes behind one of its blocks
-        const bool crosses = several() && lone && p.head.crosses();
-        const u32 brief = lone && !crosses ? is_brief(slot) * mail::brief_bit : 0; // nobody else may answer for one that crosses
+        const u32 brief = lone ? is_brief(slot) * mail::brief_bit : 0;
         if (!lone && team.leader()) s_.runs_on[slot] = 0;
         const u32 mailed = for_idlest(team, p.count, p.depth, [&](u32 i, u32 w) {
             const u32 number = ++s_.sent[w];
@@ -1082,8 +1058,7 @@ private:
             if (lone) s_.runs_on[slot] = static_cast<u16>(1 + w);
             const u32 waits = p.entry.waits();
             if (waits != 0) send_waits(w, slot, waits, tag_of(number));
-            const u32 crossing_bit = crosses ? send_stand_ins(w, p.head, tag_of(number)) : 0;
-            send(w, {p.head.slot_and_type | crossing_bit, (p.tickets ? 0 : p.block + i) | brief | waits << 28,
+            send(w, {p.head.slot_and_type, (p.tickets ? 0 : p.block + i) | brief | waits << 28,
                      p.head.identity | p.tickets, tag_of(number)});
         });
         mails_ += mailed;
@@ -1097,16 +1072,6 @@ private:
                  scope::device);
     }
 
-    /// Beside the mail of a task of one block that crosses, what its worker has to tell. Returns the bit that says so.
-    SLIPSTREAM_BOTH u32 send_stand_ins(u32 w, const task_head& head, u32 tag)
-    {
-        if (!several() || !head.crosses()) return 0;
-        const stand_in_list list = P::get(s_.stand_in_lists[head.slot_and_type & 0xffff]);
-        P::store(edge::R4_mail, m_.mailboxes[w].waits[tag % P::mailbox_depth][waits_max - 1], list.encode(tag), order::relaxed,
-                 scope::device);
-        return mail::crosses_bit;
-    }
-
     /// The `count` tasks that the one in `slot` waits for, if any. The first ones without a loop: their loads fly together.
     SLIPSTREAM_BOTH void send_waits(u32 w, u32 slot, u32 count, u32 tag)
     {
@@ -1117,10 +1082,10 @@ private:
             first[i] = P::get(s_.waits_near[slot * waits_near_max + i]); // beyond `count` anything
         SLIPSTREAM_UNROLL
         for (u32 i = 0; i < waits_near_max; ++i)
-            if (i < count) P::store(edge::R4_mail, chunks[i], chunk_of(first[i], tag), order::relaxed, scope::device);
+            if (i < count) P::store(edge::R4_mail, chunks[i], first[i].encode(tag), order::relaxed, scope::device);
         SLIPSTREAM_ONE_COPY
         for (u32 i = waits_near_max; i < count; ++i)
-            P::store(edge::R4_mail, chunks[i], chunk_of(s_.awaited_by(slot, i), tag), order::relaxed, scope::device);
+            P::store(edge::R4_mail, chunks[i], s_.awaited_by(slot, i).encode(tag), order::relaxed, scope::device);
     }
 
     /// Of the `waits` tasks, waits_near_max at most, that a chained one waits for, besides the first, those that run elsewhere:
@@ -1134,8 +1099,8 @@ private:
         for (u32 i = 1; i < waits_near_max; ++i) {
             if (i >= waits) continue;
             const awaited_task task = P::get(s_.waits_near[slot * waits_near_max + i]);
-            if (runs_on_of(task) == 1 + w) continue;
-            P::store(edge::R4_mail, chunks[count++], chunk_of(task, tag), order::relaxed, scope::device);
+            if (s_.runs_on[task.slot] == 1 + w) continue;
+            P::store(edge::R4_mail, chunks[count++], task.encode(tag), order::relaxed, scope::device);
         }
         return count;
     }
