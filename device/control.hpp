@@ -125,7 +125,7 @@ private:
     u32 rounds_ = 0;
 };
 
-template <class P>
+template <class P, bool Several = true>
 class linker_role {
 public:
     SLIPSTREAM_BOTH linker_role(const engine_memory<P>& m, const control_state<P>& s) : s_(s), linker_(m, s) {}
@@ -151,7 +151,7 @@ private:
     }
 
     const control_state<P>& s_;
-    linker<P> linker_;
+    linker<P, Several> linker_;
     command request_ = command::run;
     feed_phase feed_ = feed_phase::running;
     u32 rounds_ = 0;

@@ -14,21 +14,25 @@
 // ORDER     the host writes crossing tasks into the rings of all their parts in one order. So the oldest task that is not
 //           complete has all of its stand-ins at the head of their rings or in their windows, where nothing is in their way: it
 //           runs, whatever the windows' sizes.
-// COST      a stand-in ready: one store. A look at the channels each step of a scheduler while a task that crosses is linked
-//           there, one load a lane beside its poll of the workers. A hop from part to part: release and poll of the predecessor,
-//           linker, message, poll, linker, mail: two rounds of schedulers and one of a linker more than a hop within one.
-// FAILURE   a stand-in that would read poison is cancelled, as any task is, and the home is told so: the task is cancelled,
-//           too. When a task has failed or was cancelled its stand-ins are cancelled, and poison what it would have written
+// STAGED    most often the task is mailed before its stand-ins are ready: crossing_stage.hpp. It is done in its part's books when
+//           they are, whatever its worker says.
+// COST      a stand-in ready: one store, behind a fence. A look at the channels each step of a scheduler while a task that crosses
+//           is linked there, one load a lane beside its poll of the workers. A hop from part to part, if nothing was staged:
+//           release and poll of the predecessor, linker, message, poll, linker, mail: two rounds of schedulers and one of a linker
+//           more than a hop within one.
+// FAILURE   of a stand-in that would read poison the home is told so: the task is cancelled, and then the stand-in, as any task
+//           is. When a task has failed or was cancelled its stand-ins are cancelled, and poison what it would have written
 //           there. Either has itself for a cause, unless there is one in its own part (poison::cancel_by_itself): the host
 //           knows which task a stand-in stands for.
 // OWNERS    ingest fills crossings · the linker alone: meetings, crossings_linked · the scheduler alone: meeting_slots,
-//           meetings_bad, crossings_ended, channel_sent, channel_seen. Of a channel the sending scheduler writes, the receiving
-//           one reads.
+//           meeting_held, meetings_bad, crossings_ended, channel_sent, channel_seen. Of a channel the sending scheduler writes, the
+//           receiving one reads.
 // EDGES     R4A5_step_fence (release, the sender's) -> R19_message · A19_message -> R4A5_step_fence (acquire, the receiver's):
 //           what a stand-in's predecessors wrote is visible to the task, and what the task wrote to those behind its stand-ins
 //           P7_crossings (linker -> scheduler: how many were ever linked), before R14_ready
 //           R20_arrived / A20_arrived (scheduler -> linker: a stand-in is ready), R20_taken / A20_room
 #pragma once
+#include "device/crossing_stage.hpp"
 #include "device/poison.hpp"
 
 namespace slipstream::device {
@@ -37,7 +41,7 @@ namespace slipstream::device {
 struct crossing_message {
     enum kind_name : u32 {
         ready,     ///< of a stand-in: what the task does there it may do
-        cancelled, ///< of a stand-in: likewise, but it would read poison, and is gone
+        cancelled, ///< of a stand-in: likewise, but it would read poison, and is cancelled when the home has answered
         done,      ///< of the task, to a stand-in: it is complete
         failed     ///< likewise: it has failed, or did not run
     };
@@ -72,6 +76,7 @@ struct crossing_tables {
     queue_storage<P, u32> arrived;
     u32* crossings;
     u16* meeting_slots;
+    u16* meeting_held;
     u32* meetings_bad;
     u32* sent;
     u32* seen;
@@ -143,15 +148,31 @@ struct crossing_tables {
             const crossing_message message = crossing_message::decode(looked.at(0, k));
             if (answers >> k & 1) {
                 batch[completed + popcount(answers & low_bits(k))] = message.slot();
-                if (bad >> k & 1) cause_of[message.slot()] = poison_tables<P>::crossing_cause;
+                if ((bad >> k & 1) != 0 && cause_of[message.slot()] == 0) // else it has one in its own part
+                    cause_of[message.slot()] = poison_tables<P>::crossing_cause;
                 return false;
             }
-            arrivals.put_ahead(popcount(news & low_bits(k)), message.meeting());
-            const bool gone = (bad >> k & 1) != 0; // not to be answered
-            meeting_slots[message.meeting() * parts + k / each] = static_cast<u16>(gone ? 0 : 1 + message.slot());
+            arrivals.put_ahead(popcount(news & low_bits(k)), arrival::make(message.meeting(), k / each, message.slot()).word);
+            meeting_slots[message.meeting() * parts + k / each] = static_cast<u16>(1 + message.slot());
             const u32 bit = 1u << message.meeting() % 32;
-            return gone && (team.set_bits(meetings_bad[message.meeting() / 32], bit) & bit) == 0;
+            return (bad >> k & 1) != 0 && (team.set_bits(meetings_bad[message.meeting() / 32], bit) & bit) == 0;
         });
+        completed += popcount(answers);
+        const auto meeting_at = [&](u32 k) { return crossing_message::decode(looked.at(0, k)).meeting(); };
+        u32 freed = team.mask32([&](u32 k) { // whose task is done and has waited for this
+            return (news >> k & 1) != 0 && meeting_held[meeting_at(k)] != 0 && all_came(meeting_held[meeting_at(k)] - 1u);
+        });
+        if (freed != 0) {
+            lane_values first;
+            team.match32(freed, meeting_at, first);
+            freed = team.mask32([&](u32 k) { return (freed >> k & 1) != 0 && first.at(0, k) == k; });
+            team.each32([&](u32 k) {
+                if (!(freed >> k & 1)) return;
+                batch[completed + popcount(freed & low_bits(k))] = meeting_held[meeting_at(k)] - 1u;
+                meeting_held[meeting_at(k)] = 0;
+            });
+            completed += popcount(freed);
+        }
         team.each32([&](u32 k) {
             if (k < parts && k != part) seen[k] += run_of(k);
         });
@@ -162,7 +183,39 @@ struct crossing_tables {
         arrivals.advance(popcount(news));
         arrivals.publish(team);
         team.sync();
-        return (completed + popcount(answers)) | took_bit;
+        return completed | took_bit;
+    }
+
+    /// By a lane: have all stand-ins of the task in `slot` said that they are ready?
+    SLIPSTREAM_BOTH bool all_came(u32 slot) const
+    {
+        const abi::crossing_word word{crossings[slot]};
+        u32 came = 0;
+        SLIPSTREAM_ONE_COPY
+        for (u32 p = 0; p < parts; ++p) came += meeting_slots[word.meeting() * parts + p] != 0;
+        return came == word.peer();
+    }
+
+    /// Takes out of batch[0..count) the tasks that are done and whose stand-ins have not all said that they are ready (they were
+    /// foreseen: crossing_stage.hpp): they are kept until these have. Returns how many are left.
+    SLIPSTREAM_BOTH u32 hold(team_type& team, u32 count) const
+    {
+        u32 kept = 0;
+        SLIPSTREAM_ONE_COPY
+        for (u32 first = 0; first < count; first += 32) {
+            lane_values entries;
+            const u32 stay = team.mask32([&](u32 k) {
+                if (first + k >= count) return false;
+                const u32 entry = entries.at(0, k) = batch[first + k];
+                if (entry >> 31 != 0 || !crosses(entry) || all_came(entry)) return true; // or was skipped
+                meeting_held[abi::crossing_word{crossings[entry]}.meeting()] = static_cast<u16>(1 + entry);
+                return false;
+            });
+            team.each32([&](u32 k) { if (stay >> k & 1) batch[kept + popcount(stay & low_bits(k))] = entries.at(0, k); });
+            team.sync();
+            kept += popcount(stay);
+        }
+        return kept;
     }
 
     /// The stand-ins in the first `count` of `slots` are ready, or were cancelled: those that `gone` has a bit of.
@@ -204,9 +257,11 @@ struct crossing_tables {
                 const u32 meeting = abi::crossing_word{crossings[slot]}.meeting();
                 const auto kind = settled && outcomes[slot].failure != 0 ? crossing_message::failed : crossing_message::done;
                 team.each32([&](u32 k) {
-                    if (k >= parts || meeting_slots[meeting * parts + k] == 0) return;
-                    send(k, ++sent[k], crossing_message::make(kind, meeting_slots[meeting * parts + k] - 1u, meeting));
+                    if (k >= parts) return;
+                    const u32 stand_in = meeting_slots[meeting * parts + k];
                     meeting_slots[meeting * parts + k] = 0;
+                    if (stand_in == 0) return;
+                    send(k, ++sent[k], crossing_message::make(kind, stand_in - 1, meeting));
                 });
                 team.sync();
             }
@@ -257,11 +312,23 @@ public:
         const crossing_tables<P> t = tables();
         team.each32([&](u32 k) { looked.at(0, k) = t.look(k); });
     }
-    SLIPSTREAM_BOTH u32 take(team_type& team, u32 completed, looked_type looked) const
+    /// A bit for each lane whose look brought one: most often none.
+    SLIPSTREAM_BOTH u32 came(team_type& team, looked_type& looked) const
     {
         const crossing_tables<P> t = tables();
-        const u32 there = team.mask32([&](u32 k) { return t.is_message(k, looked.at(0, k)); });
-        return there == 0 ? completed : take_out(t, team, completed, looked, there); // most often none
+        return team.mask32([&](u32 k) { return t.is_message(k, looked.at(0, k)); });
+    }
+    /// Behind a fence: what the linker hears by it must not come before what other linkers have said (crossing_stage.hpp).
+    SLIPSTREAM_BOTH u32 take(team_type& team, u32 completed, looked_type looked, u32 there) const
+    {
+        return take_out(tables(), team, completed, looked, there);
+    }
+    SLIPSTREAM_BOTH u32 hold(team_type& team, u32 count) const
+    {
+        u32 mine = 0;
+        SLIPSTREAM_ONE_COPY
+        for (u32 k = team.rank(); k < count; k += team.size()) mine |= P::get(s_.heads[s_.batch[k] & 0xffff]).crosses();
+        return team.any(mine != 0) ? hold_out(tables(), team, count) : count;
     }
     SLIPSTREAM_BOTH void tell_homes(team_type& team, lane_values slots, u32 count, u32 gone) const
     {
@@ -288,7 +355,7 @@ private:
     SLIPSTREAM_BOTH crossing_tables<P> tables() const
     {
         return {m_.channels, m_.n.parts, m_.n.part, m_.n.channel_slots(), s_.arrived_queue(),
-                s_.crossings, s_.meeting_slots, s_.meetings_bad, s_.channel_sent, s_.channel_seen,
+                s_.crossings, s_.meeting_slots, s_.meeting_held, s_.meetings_bad, s_.channel_sent, s_.channel_seen,
                 s_.batch, s_.counters, s_.poison_cause_of, s_.poison_outcomes, s_.heads};
     }
     SLIPSTREAM_BOTH_RARE static u32 take_out(const crossing_tables<P> t, team_type team, u32 completed,
@@ -296,6 +363,7 @@ private:
     {
         return t.take(team, completed, looked, there);
     }
+    SLIPSTREAM_BOTH_RARE static u32 hold_out(const crossing_tables<P> t, team_type team, u32 count) { return t.hold(team, count); }
     SLIPSTREAM_BOTH_RARE static void tell_homes_out(const crossing_tables<P> t, team_type team, lane_values slots, u32 count,
                                                     u32 gone)
     {

@@ -9,8 +9,9 @@
 //         go by edges, but by what tasks read.
 // STAGING A task is handed to the scheduler when it waits for nobody, or staged: when all it waits for was handed over before it
 //   (waits_max tasks at most). Its workers then wait for the finished counts of those. The scheduler mails in the order in which
-//   tasks are handed over, so whatever a mail waits for was mailed before it.
+//   tasks are handed over, so whatever a mail waits for was mailed before it (but for other parts' tasks, and stand-ins).
 //   A task of more blocks than workers draws tickets and cannot be waited for in this way, nor can one in a tainted slot.
+//   What crosses: crossing_stage.hpp.
 // OWNERS  the linker role alone, but for `brief`, `joins`, `joins_both`, `targets` and what they wait for
 //         (control_state::awaited_by), which the scheduler reads of tasks that were handed over.
 // COST    every operation takes up to 32 tasks, a lane each, and costs much the same for one as for 32. Link: a word of the row
@@ -19,20 +20,23 @@
 //         than a list holds by all lanes, a word of its row at a time.
 //         Staging: a look for each predecessor. Fast memory, up to a window of successors_near_max.
 #pragma once
-#include "device/layout.hpp"
+#include "device/crossing_stage.hpp"
 
 namespace slipstream::device {
 
-template <class P>
+template <class P, bool Several = true>
 class dependency_table {
 public:
     using team_type = typename P::team;
 
     SLIPSTREAM_BOTH dependency_table(const engine_memory<P>& memory, const control_state<P>& state)
-        : m_(memory), s_(state), handed_blocks_(state.counters[handed_blocks]), handed_tasks_(state.counters[handed_tasks]),
-          handed_lasting_(state.counters[handed_lasting])
+        : m_(memory), s_(state), crossing_(memory, state), handed_blocks_(state.counters[handed_blocks]),
+          handed_tasks_(state.counters[handed_tasks]), handed_lasting_(state.counters[handed_lasting])
     {
     }
+
+    /// How tasks that cross are staged: of use where there are several parts.
+    SLIPSTREAM_BOTH crossing_stage<P>& crossing() { return crossing_; }
 
     /// Of tasks handed to the scheduler and not complete, without those that draw tickets: their blocks, how many they are, and
     /// how many of them do not promise to be brief.
@@ -59,7 +63,9 @@ public:
             const task_head head = P::get(s_.heads[slot]);
             s_.identities[slot] = head.identity;
             const bool brief = s_.types[head.slot_and_type >> 16].brief != 0;
-            s_.loads[slot] = {(head.blocks <= m_.n.workers ? head.blocks : 0) | (brief ? linked_load::brief_bit : 0)};
+            s_.loads[slot] = {(head.blocks <= m_.n.workers ? head.blocks : 0) | (brief ? linked_load::brief_bit : 0)
+                              | (several() && head.crosses() ? linked_load::crosses_bit : 0)
+                              | (several() && head.stands_in() ? linked_load::stands_in_bit : 0)};
             if (brief) team.set_bits(s_.brief[slot / 32], 1u << slot % 32);
             else team.clear_bits(s_.brief[slot / 32], 1u << slot % 32);
             team.set_bits(s_.arriving[slot / 32], 1u << slot % 32);
@@ -84,7 +90,10 @@ public:
         } else {
             enter_apart(team, rows, slot_of, row_of, waits);
         }
-        if (m_.n.parts > 1) meet(team, count, slot_of, waits);
+        if (several()) // as for one more predecessor
+            team.each32([&](u32 k) {
+                if (k < count && s_.loads[slot_of(k)].crosses()) waits.at(0, k) += crossing_.meet(slot_of(k));
+            });
         const u32 free = team.mask32([&](u32 k) { return k < count && waits.at(0, k) == 0; });
         team.each32([&](u32 k) {
             if (k >= count) return;
@@ -94,6 +103,7 @@ public:
             team.clear_bits(s_.arriving[slot / 32], 1u << slot % 32);
         });
         hand(team, free, slot_of);
+        if (several()) look_ahead(team, count, slot_of, waits);
         return free;
     }
 
@@ -109,28 +119,17 @@ public:
     static constexpr u32 numbers_bits = 14;
 
     SLIPSTREAM_BOTH task_head head(u32 slot) const { return P::get(s_.heads[slot]); }
-    /// Does the task in `slot`, which was linked last there, wait for stand-ins? Only where there are several parts.
-    SLIPSTREAM_BOTH bool waits_for_stand_ins(u32 slot) const
+    /// One more stand-in is ready. True when its task waits for nobody any more: then it was handed over.
+    SLIPSTREAM_BOTH bool arrive(team_type& team, arrival word, ready_entry& entry)
     {
-        const u32 met = s_.meetings[abi::crossing_word{s_.crossings[slot]}.meeting()];
-        return head(slot).crosses() && met_task(met) == slot + 1;
-    }
-
-    /// One more stand-in is ready, of the task with that meeting. True when the task waits for nobody any more: then it
-    /// was handed over.
-    SLIPSTREAM_BOTH bool arrive(team_type& team, u32 meeting, ready_entry& entry)
-    {
-        const u32 met = s_.meetings[meeting] + 1;
-        const u32 slot = met_task(met) - 1;
-        const bool all = met_task(met) != 0 && met_count(met) == abi::crossing_word{s_.crossings[slot]}.peer();
-        const u32 left = all ? s_.pending[slot] - 1 : ~0u;
+        const u32 task = crossing_.arrive(team, word);
+        if (task == 0) return false;
+        const u32 slot = task - 1;
+        const u32 left = s_.pending[slot] - 1;
         team.sync();
-        if (team.leader()) {
-            s_.meetings[meeting] = all ? 0 : met;
-            if (all) s_.pending[slot] = left;
-        }
+        if (team.leader()) s_.pending[slot] = left;
         team.sync();
-        if (!all || (left & pending_mask) != 0) return false;
+        if ((left & pending_mask) != 0 || is(s_.staged, slot)) return false;
         entry = ready_entry::make(slot, left >> 16);
         hand(team, 1, [&](u32) { return slot; });
         return true;
@@ -140,6 +139,7 @@ public:
     /// Of the task that was linked there last.
     SLIPSTREAM_BOTH bool is_brief(u32 slot) const { return s_.loads[slot].brief(); }
     SLIPSTREAM_BOTH u32 blocks(u32 slot) const { return s_.loads[slot].blocks(); }
+    SLIPSTREAM_BOTH linked_load load(u32 slot) const { return s_.loads[slot]; }
     SLIPSTREAM_BOTH u32 pending(u32 slot) const { return s_.pending[slot] & pending_mask; }
 
     /// Is this task, linked as `link_number`, still here and neither handed over nor ready?
@@ -150,8 +150,9 @@ public:
         return (entry >> 16 == (link_number & 0xffff)) & ((entry & pending_mask) != 0) & !is(s_.staged, slot);
     }
 
-    /// By a lane: may a task that waits be staged, if those that `soon(slot)` tells of are handed over before it? Then a bit for
-    /// each place of its list that holds one it waits for; else 0. No branches for the first places: their loads fly together.
+    /// By a lane: may a task that waits be staged, if those that `soon(slot)` tells of are handed over before it? Then may_bit and
+    /// a bit for each place of its list that holds one it waits for; else 0. No branches for the first places: their loads fly
+    /// together.
     template <class Soon>
     SLIPSTREAM_BOTH u32 may_stage(u32 slot, Soon soon) const
     {
@@ -168,8 +169,10 @@ public:
             look(i, list.slots[i], i < list.number); // an empty place's slot is looked at, not used
         SLIPSTREAM_ONE_COPY
         for (u32 i = waits_near_max; i < list.number && good; ++i) look(i, s_.predecessor(slot, i), true);
-        return good ? places : 0;
+        return good ? places | may_bit : 0;
     }
+    static constexpr u32 may_bit = 1u << 31;
+    static_assert(waits_max < 31);
 
     /// A task that had more predecessors than a list holds, and has few enough now: writes them down. Seldom.
     SLIPSTREAM_BOTH void list_again(team_type& team, u32 slot)
@@ -210,8 +213,13 @@ public:
             if (!(tasks >> k & 1)) return;
             const u32 slot = slot_of(k);
             const u32 places = places_of(k);
+            const auto note_staged = [&](u32 waits) {
+                const bool crosses = several() && s_.loads[slot].crosses();
+                if (crosses) crossing_.list(slot);
+                staged(k, crosses ? crossing_.note_awaited(slot, waits) : waits);
+            };
             if (places >> waits_near_max == 0) {
-                staged(k, note_awaited(team, slot, places));
+                note_staged(places != 0 ? note_awaited(team, slot, places) : 0);
                 return;
             }
             u32 waits = 0;
@@ -224,11 +232,11 @@ public:
                     last = p;
                     p = other;
                 }
-                s_.set_awaited(slot, ++waits, {p, P::get(s_.targets[p]), s_.identities[p]});
+                s_.set_awaited(slot, ++waits, awaited(p));
             }
-            s_.set_awaited(slot, 0, {last, P::get(s_.targets[last]), s_.identities[last]});
+            s_.set_awaited(slot, 0, awaited(last));
             note_joins(team, slot, last);
-            staged(k, waits + 1);
+            note_staged(waits + 1);
         });
         team.sync();
     }
@@ -244,11 +252,14 @@ public:
         wake(team, tasks, slot_of, ready, shown, blocks, count);
         // All wakings come before this: one of them may have waited for another.
         const u32 done = team.mask32([&](u32 k) { return (tasks >> k & 1) && pending(slot_of(k)) == 0; });
+        u32 crossed = 0;
         team.each32([&](u32 k) {
             if (!(done >> k & 1)) return;
             take_off(team, slot_of(k), (mailed >> k & 1) != 0, blocks, count);
             team.clear_bits(s_.in_flight[slot_of(k) / 32], 1u << slot_of(k) % 32);
+            if (several()) crossed += crossing_.leave(team, slot_of(k));
         });
+        if (several()) crossing_.ended(team.reduce_add(crossed));
         note(team, blocks, count);
         return done;
     }
@@ -256,7 +267,7 @@ public:
     /// Forgets the tasks that were complete early, and wait for nobody now. Returns how many.
     SLIPSTREAM_BOTH u32 take_off_early(team_type& team)
     {
-        u32 blocks = 0, count = 0, freed = 0;
+        u32 blocks = 0, count = 0, freed = 0, crossed = 0;
         SLIPSTREAM_ONE_COPY
         for (u32 g = 0; g < m_.n.groups(); ++g) {
             const u32 early = s_.early[g];
@@ -267,9 +278,14 @@ public:
                 s_.early[g] = early & ~now;
                 s_.in_flight[g] &= ~now;
             }
-            team.each32([&](u32 k) { if (now >> k & 1) take_off(team, 32 * g + k, true, blocks, count); });
+            team.each32([&](u32 k) {
+                if (!(now >> k & 1)) return;
+                take_off(team, 32 * g + k, true, blocks, count);
+                if (several()) crossed += crossing_.leave(team, 32 * g + k);
+            });
             freed += popcount(now);
         }
+        if (several()) crossing_.ended(team.reduce_add(crossed));
         note(team, blocks, count);
         return freed;
     }
@@ -295,10 +311,27 @@ public:
         return free;
     }
 
+    /// A task that was handed over will not run: if another part was told of it, its count says so there.
+    SLIPSTREAM_BOTH bool breaks(team_type& team, u32 slot)
+    {
+        if (!crossing_.is_pointed_at(slot) || blocks(slot) == 0) return false; // of a stand-in: below
+        crossing_.break_count(team, slot, blocks(slot));
+        taint(team, slot);
+        return true;
+    }
+    /// A stand-in's task has failed, or did not run: who waits behind the stand-in is told likewise.
+    SLIPSTREAM_BOTH void break_stand_in(team_type& team, u32 slot)
+    {
+        crossing_.break_count(team, slot, 1);
+        taint(team, slot);
+    }
+
     /// Sets the finished counts of tainted slots back. Nobody may be waiting: no task is in flight. True when all of them were: a
-    /// worker's last addition may still be on its way.
+    /// worker's last addition may still be on its way. Never once another part was told of tasks here: its workers may be waiting,
+    /// so that those slots stay tainted.
     SLIPSTREAM_BOTH bool cleanse(team_type& team)
     {
+        if (several() && crossing_.has_told()) return true;
         bool late = false;
         SLIPSTREAM_ONE_COPY
         for (u32 slot = team.rank(); slot < m_.n.window; slot += team.size()) {
@@ -317,9 +350,47 @@ public:
     }
 
 private:
+    SLIPSTREAM_BOTH bool several() const { return Several && m_.n.parts > 1; }
     SLIPSTREAM_BOTH bool waits_on(u32 slot, u32 predecessor) const
     {
         return (s_.successor_word(predecessor * m_.n.groups() + slot / 32) >> slot % 32 & 1) != 0;
+    }
+
+    /// Of tasks that were linked, and of how many each waits: those of them that are stand-ins. Where their tasks' workers will
+    /// count a block, others may be staged behind them from now on; what one waits for alone its home is told.
+    template <class SlotOf, class Waits>
+    SLIPSTREAM_BOTH void look_ahead(team_type& team, u32 count, SlotOf slot_of, Waits& waits)
+    {
+        const u32 stand_ins = team.mask32([&](u32 k) { return k < count && s_.loads[slot_of(k)].stands_in(); });
+        if (stand_ins == 0) return;
+        team.each32([&](u32 k) {
+            if ((stand_ins >> k & 1) && head(slot_of(k)).has(abi::flag_counted)) crossing_.expect(team, slot_of(k));
+        });
+        team.sync();
+        if (m_.n.staging == 0 || crossing_.failed()) return;
+        typename P::template lane_array<u32, 1> awaited;
+        u32 foreseen = team.mask32([&](u32 k) {
+            if (!(stand_ins >> k & 1) || waits.at(0, k) != 1) return false;
+            const u32 slot = slot_of(k);
+            const predecessor_list list = s_.waits_for[slot];
+            u32 p = no_slot;
+            SLIPSTREAM_ONE_COPY
+            for (u32 i = 0; i < list.number && list.complete(); ++i)
+                if (const u32 named = s_.predecessor(slot, i); waits_on(slot, named)) p = named;
+            awaited.at(0, k) = p;
+            return p != no_slot && !is(s_.tainted, p) && (s_.loads[p].stands_in() ? crossing_.is_counted(p) : blocks(p) != 0);
+        });
+        SLIPSTREAM_ONE_COPY
+        for (; foreseen != 0; foreseen &= foreseen - 1) {
+            const u32 k = lowest_bit(foreseen), p = team.from_lane(awaited, k);
+            crossing_.foresee(team, slot_of(k), p, P::get(s_.targets[p]) + (is(s_.handed, p) ? 0 : blocks(p)));
+        }
+    }
+
+    /// Task p, as those that wait for it are told.
+    SLIPSTREAM_BOTH awaited_task awaited(u32 p) const
+    {
+        return {several() && s_.loads[p].stands_in() ? p | awaited_task::stand_in_bit : p, P::get(s_.targets[p]), s_.identities[p]};
     }
 
     /// By a lane, of a task that waits for those at the first `places` of its list alone: writes them down for its workers, the
@@ -332,7 +403,7 @@ private:
         SLIPSTREAM_UNROLL
         for (u32 i = 0; i < waits_near_max; ++i) {
             const u32 p = places >> i & 1 ? list.slots[i] : slot; // an empty place's slot may be anything
-            tasks[i] = {p, P::get(s_.targets[p]), s_.identities[p]};
+            tasks[i] = awaited(p);
             numbers[i] = number_of(p);
         }
         u32 last = lowest_bit(places);
@@ -350,7 +421,7 @@ private:
                 const u32 before = popcount(places & low_bits(i)); // and the last one, if it is not among them
                 P::set(s_.waits_near[slot * waits_near_max + (i == last ? 0 : before + (i < last))], tasks[i]);
             }
-        note_joins(team, slot, last_slot);
+        note_joins(team, slot, last_slot & (awaited_task::stand_in_bit - 1));
         return popcount(places);
     }
 
@@ -366,34 +437,16 @@ private:
         note(s_.joins_both, successors == 2);
     }
 
-    /// A meeting's word: stand-ins that are ready | 1 + slot of the task << 8, once it is linked. 0 before and after.
-    SLIPSTREAM_BOTH static u32 met_count(u32 met) { return met & 0xff; }
-    SLIPSTREAM_BOTH static u32 met_task(u32 met) { return met >> 8; }
-    /// Who crosses waits for its stand-ins (crossing.hpp), unless all are ready: as for one more predecessor.
-    template <class SlotOf, class Waits>
-    SLIPSTREAM_BOTH void meet(team_type& team, u32 count, SlotOf slot_of, Waits& waits)
-    {
-        team.each32([&](u32 k) {
-            if (k >= count || !head(slot_of(k)).crosses()) return;
-            const u32 slot = slot_of(k);
-            const abi::crossing_word word{s_.crossings[slot]};
-            u32& met = s_.meetings[word.meeting()];
-            if (met == word.peer()) {
-                met = 0;
-                return;
-            }
-            met |= (slot + 1) << 8;
-            ++waits.at(0, k);
-        });
-    }
-
     /// Tasks are numbered as they are linked, modulo 2^16.
     SLIPSTREAM_BOTH u32 number_of(u32 slot) const { return s_.pending[slot] >> 16; }
     SLIPSTREAM_BOTH static bool is_later(u32 number, u32 than) { return static_cast<std::int16_t>(number - than) > 0; }
 
     /// Of the predecessors in word g of a row, those that are not complete. A row may name a complete task whose slot comes again,
     /// behind this one, among those that arrive: comes_after().
-    SLIPSTREAM_BOTH u32 still_there(u32 named, u32 g) const { return named & (s_.in_flight[g] | s_.arriving[g]); }
+    SLIPSTREAM_BOTH u32 still_there(u32 named, u32 g) const
+    {
+        return named & ((several() ? s_.in_flight[g] & ~s_.early[g] : s_.in_flight[g]) | s_.arriving[g]);
+    }
     SLIPSTREAM_BOTH bool comes_after(u32 slot, u32 number) const
     {
         return is(s_.arriving, slot) && is_later(number_of(slot), number);
@@ -751,6 +804,7 @@ private:
 
     const engine_memory<P>& m_;
     const control_state<P>& s_;
+    crossing_stage<P> crossing_;
     bool some_old_ = true; ///< perhaps: some bit is set in `old`
     // Equal on all lanes; wrap.
     u32 handed_blocks_;

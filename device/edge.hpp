@@ -78,6 +78,9 @@
     X(R19_message,        "scheduler -> another part's scheduler: a stand-in is ready, or its task complete; "          \
                           "the step's fence stands before it")                                                          \
     X(A19_message,        "it polls the channels; the step's fence comes after")                                         \
+    X(R26_staging,        "linker -> another part's linker: what a stand-in of a task there waits for; the value is the message") \
+    X(A26_staging,        "it polls those channels")                                                                     \
+    X(R27_broken_fence,   "linker, before it counts a task's blocks as failed, since none of them will run: that task's mark") \
     X(R20_arrived,        "scheduler -> linker: a stand-in of a task is ready")                                          \
     X(A20_arrived,        "linker takes it")                                                                             \
     X(R20_taken,          "linker -> scheduler: the queue entry may be reused")                                          \

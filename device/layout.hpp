@@ -7,7 +7,8 @@
 //   device                     records[window] of 384 B · mailboxes[workers + copies of broadcasts] of 2688 B
 //                              · done[workers] of 4 B · watch word · type table
 //                              · handle cache · handle pages · stop word · notifier's mirror
-//                              · channels between parts [parts][parts], of the first part
+//                              · channels between parts [parts][parts], of schedulers and of linkers, and where each part's
+//                              records lie, of the first part
 //   fast (shared memory of the control block, spilled to device memory at park)   control_state: queues, window, scheduler
 // OWNERS  (single writer -> readers, scope)
 //   ring slots            submitter -> ingest, system          host_page.command   service -> notifier, system
@@ -26,6 +27,8 @@
 //                         nobody can be waiting
 //   record.failed_by      a worker -> workers that wait, device; likewise
 //   channel[a][b]         scheduler of part a -> scheduler of part b, device: see crossing.hpp
+//   staging_channel[a][b] linker of part a -> linker of part b, device: see crossing_stage.hpp
+//   record.finished of a stand-in   workers of the task's home add -> workers that wait, device: likewise
 //   done[w]               worker w -> scheduler, device (0: and ingest)   stop                notifier -> workers, device
 //   watch                 ingest <-> worker 0, device, by additions: see watch_word
 //   fast memory           see the list SLIPSTREAM_CONTROL_FIELDS
@@ -218,9 +221,13 @@ struct finished_count {
 /// What a staged task waits for: that the slot's finished_count has reached the target. As a chunk beside a mail it has the mail's
 /// tag: mail and chunks may be seen in any order.
 struct alignas(16) awaited_task {
-    u32 slot;
+    u32 slot; ///< of another part's task far_slot() (crossing_stage.hpp); in control_state a stand-in's with stand_in_bit
     u32 target;
     u32 identity; ///< identity_of(task id)
+
+    static constexpr u32 stand_in_bit = 1u << 16;
+    SLIPSTREAM_BOTH bool stands_in() const { return (slot & stand_in_bit) != 0; }
+    SLIPSTREAM_BOTH awaited_task without_bit() const { return {slot & (stand_in_bit - 1), target, identity}; }
 
     SLIPSTREAM_BOTH abi::chunk encode(u32 tag) const { return {{slot, target, identity, tag}}; }
     SLIPSTREAM_BOTH static awaited_task decode(const abi::chunk& c) { return {c.w[0], c.w[1], c.w[2]}; }
@@ -299,10 +306,13 @@ struct sizes {
 
     SLIPSTREAM_BOTH u32 groups() const { return window / 32; }
     /// Of the channel from one part to another, which has room for all there ever is: a message of a stand-in for each of the
-    /// other's meetings (one that is cancelled gives its window slot on at once), and an answer to each of the other's, whose
-    /// stand-ins keep their window slots till they have read it. (Their meetings are given to others before.)
+    /// other's meetings, and an answer to each of the other's, whose stand-ins keep their window slots till they have read it.
+    /// (Their meetings are given to others before.)
     SLIPSTREAM_BOTH u32 channel_slots() const { return power_of_two(abi::meetings_max + window); }
     SLIPSTREAM_BOTH u32 meetings() const { return parts > 1 ? abi::meetings_max : 0; }
+    /// Of the channel from one part's linker to another's: a message of each stand-in there, which does not leave its window slot
+    /// before that was read.
+    SLIPSTREAM_BOTH u32 staging_channel_slots() const { return power_of_two(window); }
     /// What index_buckets should be where there is room: two a window slot, or tasks of 64 accesses fill them, and what spills
     /// is compared with everything.
     u32 index_buckets_wanted() const { return power_of_two(2 * window < index_buckets_max ? 2 * window : index_buckets_max); }
@@ -403,6 +413,8 @@ struct engine_memory {
     typename P::template cell<handle_page>* handle_pages; ///< [handles] see handle_book.hpp
     typename P::template word<u32>* stop;
     typename P::template word<u64>* channels; ///< [parts][parts][channel_slots] from, to: see crossing.hpp; null: one part
+    typename P::chunk_word* staging_channels; ///< [parts][parts][staging_channel_slots] likewise: see crossing_stage.hpp
+    task_record<P>** part_records;            ///< [parts] where each part has its records
     u32* complete_mirror; ///< [rings][completion_words], the notifier's own copy of the bits
 };
 
@@ -506,11 +518,16 @@ static_assert(sizeof(known_handle) == 32);
 
 /// What the linker asks of a task that it has taken in, in one load.
 struct linked_load {
-    u32 word; ///< blocks (0: it draws tickets) | brief_bit | successors entered so far << 16
+    u32 word; ///< blocks (0: it draws tickets, or stands in) | stands_in_bit | crosses_bit | brief_bit
+              ///< | successors entered so far << 16
 
+    static constexpr u32 stands_in_bit = 1u << 13;
+    static constexpr u32 crosses_bit = 1u << 14;
     static constexpr u32 brief_bit = 1u << 15;
     static constexpr u32 successor = 1u << 16;
-    SLIPSTREAM_BOTH u32 blocks() const { return word & (brief_bit - 1); }
+    SLIPSTREAM_BOTH u32 blocks() const { return word & (stands_in_bit - 1); }
+    SLIPSTREAM_BOTH bool stands_in() const { return (word & stands_in_bit) != 0; }
+    SLIPSTREAM_BOTH bool crosses() const { return (word & crosses_bit) != 0; }
     SLIPSTREAM_BOTH bool brief() const { return (word & brief_bit) != 0; }
     SLIPSTREAM_BOTH u32 successors() const { return word >> 16; }
 };
@@ -580,6 +597,28 @@ struct ready_entry {
     SLIPSTREAM_BOTH bool linked_after(u32 count) const { return static_cast<std::int16_t>((word >> 16) - count) > 0; }
 };
 static_assert(window_slots_max <= 1u << 12 && waits_max < 16);
+
+/// What the home of a crossing task knows of one of its stand-ins (crossing_stage.hpp).
+struct alignas(8) stand_in_place {
+    u32 target; ///< of the one task that it waits for, if that is known: what its slot's finished_count has to reach
+    u32 slots;  ///< the stand-in's | that task's << 16
+};
+
+/// The stand-ins for which a task's worker counts a block (crossing_stage.hpp): 16 bits each, 0 behind the last one.
+struct alignas(16) stand_in_list {
+    u32 pairs[3];
+    u32 unused;
+
+    static constexpr u32 most = abi::stand_ins_counted_max;
+    static_assert(most == 6);
+    static constexpr u32 there = 1u << 15;
+    SLIPSTREAM_BOTH static u32 entry(u32 part, u32 slot) { return there | part << 12 | slot; }
+    SLIPSTREAM_BOTH static u32 part_of(u32 entry) { return entry >> 12 & 7; }
+    SLIPSTREAM_BOTH static u32 slot_of(u32 entry) { return entry & 0xfff; }
+    SLIPSTREAM_BOTH abi::chunk encode(u32 tag) const { return {{pairs[0], pairs[1], pairs[2], tag}}; }
+    SLIPSTREAM_BOTH static u32 entry_in(const abi::chunk& c, u32 i) { return c.w[i / 2] >> i % 2 * 16 & 0xffff; }
+};
+static_assert(window_slots_max <= 1u << 12 && abi::parts_max <= 8);
 
 /// The predecessors of a task when it was linked, while they are few: their number, and the first ones. See
 /// control_state::predecessor.
@@ -711,7 +750,13 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(watch, watch_book, near, 1)        /* see watch.hpp */                                                             \
     X(crossings, u32, near, s.parts > 1 ? s.window : 0) /* abi::crossing_word of a task that crosses, or a stand-in */    \
     X(crossings_linked, word<u32>, near, 1) /* so many of these were ever linked; wraps */                               \
-    X(meetings, u32, near, s.meetings()) /* see dependency_table::meet */                                                \
+    X(meetings, u32, near, s.meetings()) /* see crossing_stage */                                                        \
+    X(stand_ins, stand_in_place, far, s.meetings() * s.parts) /* likewise, as the next six */                            \
+    X(stand_in_lists, cell<stand_in_list>, far, s.parts > 1 ? s.window : 0)                                              \
+    X(counted, u32, near, s.parts > 1 ? s.groups() : 0)                                                                  \
+    X(pointed_at, u32, near, s.parts > 1 ? s.groups() : 0)                                                               \
+    X(staging_sent, u32, near, s.parts)  /* messages ever sent to each part's linker; wraps */                           \
+    X(staging_seen, u32, near, s.parts)  /* ever taken from it; wraps */                                                 \
     X(arriving, u32, near, s.groups())   /* a bit a slot: being linked, with others */                                  \
     X(in_flight, u32, near, s.groups())  /* a bit a slot: linked, not complete */                                       \
     X(old, u32, near, s.groups())        /* a bit a slot: linked so long ago that its number says nothing any more */     \
@@ -751,16 +796,18 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(parcel_links, u32, near, 32)       /* of the parcel in hand: see scheduler */                                     \
     X(parcel_workers, u32, near, 32)     /* likewise */                                                                 \
     X(parcel_roots, u32, near, 32)       /* likewise */                                                                 \
+    X(waits_sent, u32, near, s.parts > 1 ? 32 * s.worker_groups() : 0) /* of these, the last one that waits for others */  \
     X(taken, u32, near, s.worker_groups()) /* a bit a worker: a task of the parcel in hand comes behind its last mail */ \
     X(batch, u32, near, s.queue_slots()) /* slots completed in this step */                                             \
     X(meeting_slots, u16, near, s.meetings() * s.parts) /* 1 + slot of the stand-in in each part that is to be answered */ \
+    X(meeting_held, u16, near, s.meetings()) /* 1 + slot of the task, if it is done and has to wait for a stand-in's word */ \
     X(meetings_bad, u32, near, s.meetings() / 32) /* a bit a meeting: a stand-in of it was cancelled,                   \
                                                      and the task has not been looked at */                             \
     X(crossings_ended, u32, near, 1)     /* tasks that cross and stand-ins that ever came to their end; wraps */          \
     X(channel_sent, u32, near, s.parts)  /* messages ever sent to each part; wraps */                                    \
     X(channel_seen, u32, near, s.parts)  /* ever taken from it; wraps */                                                 \
     X(bus, u64, near, bus_counts)        /* what ingest and notifier have counted: see bus_count */                     \
-    X(counters, u32, near, 16)                                                                                          \
+    X(counters, u32, near, 20)                                                                                          \
     X(poison_state, u32, far, poison_words)                                                                             \
     X(poison_entries, abi::access_entry, far, poison_entries_max)                                                       \
     X(poison_causes, u32, far, poison_entries_max)                                                                      \
@@ -925,8 +972,10 @@ enum scheduler_counter : u32 {
     book_closed_for,   ///< so many tasks by handle, before the handle book is open again; 0: it is (admission)
     book_worn,         ///< some slot has come to its last epoch (admission)
     bad_meetings,      ///< bits set in meetings_bad (scheduler)
+    saved_failures,    ///< some task has failed, was cancelled, skipped or declined since the engine was made (linker)
+    saved_crossings_here, ///< of saved_in_flight, tasks that cross and stand-ins (linker)
     control_counters
 };
-static_assert(control_counters <= 16);
+static_assert(control_counters <= 20);
 
 } // namespace slipstream::device

@@ -12,17 +12,19 @@
 //         A slot that comes again as admitted was complete before, and its report is in the report queue by then: that queue is
 //         emptied between looking for admitted tasks and linking them. A staged task may be reported complete before one that it
 //         waits for, since the scheduler reads their workers' words in no order: it is kept (early) until that report comes,
-//         and while there is one nobody is linked: its slot may be the one that comes again.
-//         A task that crosses (crossing.hpp) waits for its stand-ins, too, and is not staged while it does. A stand-in, which
-//         has no blocks, is like one that draws tickets.
-// EDGES   A20 (a stand-in of a task is ready) · A10 (admitted: slot, row) -> R15 (linked), R14 (ready, staged)
-//         · A13 (reports) -> R14, R13_taken (looked at)
+//         and while there is one nobody is linked: its slot may be the one that comes again. (Where there are several parts nobody
+//         into that slot, or behind who has: early ones are many there, and no predecessors of those that are linked.)
+//         A task that crosses (crossing.hpp) waits for its stand-ins, too, and is staged when they are ready or foreseen
+//         (crossing_stage.hpp). A stand-in has no blocks, and others are staged behind it.
+// EDGES   A26, R26 (crossing_stage.hpp) · A20 (a stand-in of a task is ready)
+//         · A10 (admitted: slot, row) -> R15 (linked), R14 (ready, staged) · A13 (reports) -> R14, R13_taken (looked at)
 #pragma once
 #include "device/dependency_table.hpp"
 
 namespace slipstream::device {
 
-template <class P>
+/// Several: the engine may have several parts; without it nothing of them is compiled.
+template <class P, bool Several = true>
 class linker {
 public:
     using team_type = typename P::team;
@@ -41,18 +43,27 @@ public:
     SLIPSTREAM_BOTH bool step(team_type& team)
     {
         // Looked for before the reports: the slot of an admitted task may come again, and its report is in the queue by then.
-        const u32 arrived = early_ == 0 ? admitted_.available(team) : 0;
+        const u32 arrived = several() || early_ == 0 ? admitted_.available(team) : 0;
         bool busy = false;
+        const u32 came = several() ? arrived_.available(team) : 0;
         SLIPSTREAM_ONE_COPY
-        while (const u32 count = reports_.available(team)) {
+        for (bool first = true;; first = false) {
+            const u32 count = reports_.available(team);
+            if (count == 0 && !first) break;
+            // What other linkers said comes before what schedulers conclude from it.
+            if (several() && (came != 0 || table_.crossing().some()))
+                if (table_.crossing().take(team)) busy = look_again_ = true;
+            if (count == 0) break;
             take(team, count < 32 ? count : 32);
             busy = look_again_ = true;
         }
-        if (m_.n.parts > 1) busy |= take_arrivals(team);
-        if (arrived != 0 && !busy && early_ == 0) { // else staging comes first: somebody may be done soon
-            link(team, arrived < 32 ? arrived : 32);
-            busy = true;
-        }
+        if (came != 0) busy |= take_arrivals(team, came);
+        if (several() && early_ != 0) take_off_early(team); // who waited for an arrival
+        if (arrived != 0 && !busy && (several() || early_ == 0)) // else staging comes first: somebody may be done soon
+            if (const u32 count = not_early(team, arrived < 32 ? arrived : 32); count != 0) {
+                link(team, count);
+                busy = true;
+            }
         if (look_again_) busy |= stage_ahead(team);
         if (tainted_ && in_flight_ == 0) tainted_ = !table_.cleanse(team);
         return busy;
@@ -64,6 +75,7 @@ public:
     SLIPSTREAM_BOTH void save(team_type& team)
     {
         if (team.leader()) {
+            table_.crossing().save();
             s_.counters[saved_in_flight] = in_flight_;
             s_.counters[saved_early] = early_;
             s_.counters[saved_ordered] = ordered_;
@@ -73,6 +85,8 @@ public:
     }
 
 private:
+    SLIPSTREAM_BOTH bool several() const { return Several && m_.n.parts > 1; }
+
     SLIPSTREAM_BOTH void take(team_type& team, u32 count)
     {
         // Read once: the places of these reports may be used again as soon as a task is handed over.
@@ -86,6 +100,7 @@ private:
         u32 left = kinds(report_kind::completed);
         u32 cancelled = 0;
         if (popcount(left) != count) { // some body has failed
+            table_.crossing().note_failure();
             const u32 skipped = kinds(report_kind::skipped);
             for (u32 bits = skipped | kinds(report_kind::declined); bits != 0; bits &= bits - 1)
                 take_back(team, report{team.from_lane(reported, lowest_bit(bits))}.slot(), (skipped >> lowest_bit(bits) & 1) != 0);
@@ -95,6 +110,12 @@ private:
             tainted_ |= failed != 0;
             cancelled = kinds(report_kind::cancelled);
             left |= failed | cancelled;
+            if (several())
+                for (u32 bits = failed | cancelled; bits != 0; bits &= bits - 1) {
+                    const u32 slot = report{team.from_lane(reported, lowest_bit(bits))}.slot();
+                    if (table_.crossing().is_counted(slot)) table_.break_stand_in(team, slot);
+                    else if ((cancelled & bits & (0 - bits)) != 0 && table_.breaks(team, slot)) cancelled &= ~(bits & (0 - bits));
+                }
         }
         team.each32([&](u32 k) { slots.at(0, k) = report_of(k).slot(); });
         if (left != 0) {
@@ -105,13 +126,10 @@ private:
                     ready_.publish(team);
                 });
             in_flight_ -= popcount(done);
+            if (several()) note_pace(team, popcount(left));
             left &= ~done;
         }
-        if (early_ != 0) {
-            const u32 freed = table_.take_off_early(team);
-            early_ -= freed;
-            in_flight_ -= freed;
-        }
+        if (early_ != 0) take_off_early(team);
         if (left != 0) {
             team.each32([&](u32 k) {
                 if (left >> k & 1) team.set_bits(s_.early[slot_of(k) / 32], 1u << slot_of(k) % 32);
@@ -123,15 +141,20 @@ private:
         reports_.release(team);
     }
 
-    /// Stand-ins of tasks of this part that are ready in others.
-    SLIPSTREAM_BOTH bool take_arrivals(team_type& team)
+    SLIPSTREAM_BOTH void take_off_early(team_type& team)
     {
-        const u32 count = arrived_.available(team);
-        if (count == 0) return false;
+        const u32 freed = table_.take_off_early(team);
+        early_ -= freed;
+        in_flight_ -= freed;
+    }
+
+    /// Stand-ins of tasks of this part that are ready in others.
+    SLIPSTREAM_BOTH bool take_arrivals(team_type& team, u32 count)
+    {
         SLIPSTREAM_ONE_COPY
         for (u32 k = 0; k < count; ++k) {
             ready_entry entry;
-            if (table_.arrive(team, arrived_.pop(), entry)) ready_.put(team, entry); // never full: it has room for every slot
+            if (table_.arrive(team, arrival{arrived_.pop()}, entry)) ready_.put(team, entry); // never full: room for every slot
         }
         arrived_.release(team);
         ready_.publish(team);
@@ -149,11 +172,30 @@ private:
     /// With so many tasks handed over, how many blocks may there be when a further one is staged? Where much else can run,
     /// workers are better kept for that; a program that is one task after another may fill the mailboxes: further ahead where
     /// all of them promise to be brief, since what is ready later comes behind them.
+    /// Of an engine of several parts never more than there is room for: what a mail waits for may not be mailed, and none that must
+    /// wait for its place may be in the way of that (crossing_stage.hpp). As many while its tasks follow each other fast.
     SLIPSTREAM_BOTH u32 most_blocks(u32 tasks, bool all_brief) const
     {
+        const u32 usual = m_.n.workers - m_.n.workers / 4;
+        if (several()) {
+            const u32 room = staged_places<P>() * (m_.n.workers - 1);
+            return brisk_ || room < usual ? room : usual;
+        }
         const u32 brief_tasks = m_.n.broadcast_copies != 0 ? broadcast_tasks : serial_brief_tasks;
-        return tasks <= (all_brief ? brief_tasks : serial_tasks) ? P::mailbox_depth * m_.n.workers
-                                                                        : m_.n.workers - m_.n.workers / 4;
+        return tasks <= (all_brief ? brief_tasks : serial_tasks) ? P::mailbox_depth * m_.n.workers : usual;
+    }
+
+    /// So many more tasks are complete. Does a worker get the next one within brisk_ns? Longer ones are better mailed late, to
+    /// whoever is idle: a place behind another is chosen before it is known who is done first.
+    SLIPSTREAM_BOTH void note_pace(team_type& team, u32 done)
+    {
+        paced_ += done;
+        if (paced_ < pace_tasks) return;
+        const u64 now = P::clock_ns();
+        const bool brisk = (now - paced_from_) * m_.n.workers <= brisk_ns * paced_;
+        brisk_ = team.broadcast(static_cast<u32>(brisk)) != 0;
+        paced_from_ = now;
+        paced_ = 0;
     }
 
     /// Stages tasks that wait, in the order in which they were linked, up to the first that cannot be: it comes to its turn
@@ -203,11 +245,13 @@ private:
             const bool waits = (waiting >> k & 1) != 0;
             const bool all_brief = brief_till_now && (lasting & ((2u << k) - 1)) == 0;
             const u32 limit = most_blocks(tasks + popcount(waiting & ((1u << k) - 1)), all_brief);
-            places.at(0, k) = table_.may_stage(slot_of(k), [&](u32 before) { return s_.order_at[before] - settled_ < k; });
-            return (!waits) | ((handed + blocks_before.at(0, k) + blocks.at(0, k) <= limit) & (places.at(0, k) != 0));
+            const u32 found = table_.may_stage(slot_of(k), [&](u32 before) { return s_.order_at[before] - settled_ < k; });
+            places.at(0, k) = found & ~table_.may_bit;
+            const bool good = several() ? may_go(slot_of(k), found) : places.at(0, k) != 0;
+            return (!waits) | ((handed + blocks_before.at(0, k) + blocks.at(0, k) <= limit) & good);
         });
         const u32 stop = able == ~0u ? count : lowest_bit(~able) < count ? lowest_bit(~able) : count;
-        const u32 staged = stop == 32 ? waiting : waiting & ((1u << stop) - 1);
+        const u32 staged = waiting & low_bits(stop);
         if (staged != 0) {
             table_.stage(team, staged, slot_of, [&](u32 k) { return places.at(0, k); }, [&](u32 k, u32 waits) {
                 ready_.put_ahead(popcount(staged & ((1u << k) - 1)), ready_entry::make(slot_of(k), entry_of(k).number(), waits));
@@ -220,6 +264,25 @@ private:
         return staged != 0;
     }
 
+    /// By a lane, of an engine of several parts, with what may_stage() said: may it be staged?
+    SLIPSTREAM_BOTH bool may_go(u32 slot, u32 found)
+    {
+        const u32 places = found & ~table_.may_bit;
+        if (!table_.load(slot).crosses()) return places != 0;
+        const u32 parts = table_.crossing().awaits(slot);
+        const u32 waits = popcount(places) + popcount(parts);
+        return (found != 0) & (parts != crossing_stage<P>::unknown) & (waits != 0) & (waits <= crossing_stage<P>::waits_most);
+    }
+
+    /// Of the first `count` admitted tasks those before the first that comes into the slot of an early one. Where there are several
+    /// parts a task that crosses ends long before its stand-ins' books are closed, and those behind them with it.
+    SLIPSTREAM_BOTH u32 not_early(team_type& team, u32 count)
+    {
+        if (!several() || early_ == 0) return count;
+        const u32 early = team.mask32([&](u32 k) { return k < count && table_.is(s_.early, admitted_.peek(k) & 0xffff); });
+        return early != 0 ? lowest_bit(early) : count;
+    }
+
     /// In order.
     SLIPSTREAM_BOTH void link(team_type& team, u32 count)
     {
@@ -229,15 +292,20 @@ private:
             team, count, linked_ + 1, slot_of, [&](u32 k) { return (admitted_.peek(k) & admitted_free) == 0; },
             [&](u32 k) { return s_.predecessors + (admitted_.position() + k) % admitted_max * m_.n.groups(); });
         const u32 waiting = m_.n.staging == 0 ? 0 : team.mask32([&](u32 k) {
-            if (k >= count || (ready >> k & 1) != 0 || table_.blocks(slot_of(k)) == 0) return false;
-            // nobody knows when they are ready: it is never staged while it waits for them
-            return m_.n.parts <= 1 || !table_.waits_for_stand_ins(slot_of(k));
+            if (k >= count || (ready >> k & 1) != 0) return false;
+            const linked_load load = table_.load(slot_of(k));
+            if (!several()) return load.blocks() != 0;
+            // One of several blocks waits for none of its stand-ins by itself; nor, most likely, does another after a failure.
+            const bool foreseen = load.blocks() == 1 && !table_.crossing().failed();
+            return load.blocks() != 0 && (foreseen || !load.crosses() || !table_.crossing().waits(slot_of(k)));
         });
+        typename P::template lane_array<u32, 1> entries;
         team.each32([&](u32 k) {
             if (k >= count) return;
             const u32 slot = slot_of(k);
             const u32 below = (1u << k) - 1;
             const ready_entry entry = ready_entry::make(slot, linked_ + k + 1);
+            entries.at(0, k) = entry.word;
             if (ready >> k & 1) ready_.put_ahead(popcount(ready & below), entry);
             const u32 at = ordered_ + popcount(waiting & below);
             if (waiting >> k & 1) s_.link_order[at & (s_.queue_slots - 1)] = entry.word;
@@ -248,8 +316,10 @@ private:
         in_flight_ += count;
         if ((linked_ ^ (linked_ + count)) >> table_.numbers_bits != 0) table_.grow_old(team);
         linked_ += count;
-        if (m_.n.parts > 1)
-            count_crossings(team, team.mask32([&](u32 k) { return k < count && table_.head(slot_of(k)).has(abi::flag_crossing); }));
+        if (several())
+            count_crossings(team, team.mask32([&](u32 k) {
+                return k < count && (table_.load(slot_of(k)).crosses() || table_.load(slot_of(k)).stands_in());
+            }));
         admitted_.skip(count);
         admitted_.release(team);
         if (team.leader()) P::store(edge::R15_linked, *s_.linked, linked_, order::release, scope::block);
@@ -261,17 +331,20 @@ private:
     {
         if (linked_now == 0) return;
         crossings_ += popcount(linked_now);
+        table_.crossing().linked(popcount(linked_now));
         if (team.leader()) P::store(edge::P7_crossings, *s_.crossings_linked, crossings_, order::relaxed, scope::block);
     }
 
     static constexpr u32 serial_tasks = 2; ///< with so many handed over, a program is taken for one task after another
     static constexpr u32 serial_brief_tasks = 5;
     static constexpr u32 broadcast_tasks = 11; ///< likewise: they take no place in single workers' mailboxes
+    static constexpr u32 pace_tasks = 32;
+    static constexpr u64 brisk_ns = 100000; ///< a stencil's row as wide as the workers, of tasks of 64 us, takes that either way
     static constexpr u32 never = 1u << 31; ///< beyond any position in link_order that may come while the task is there
 
     const engine_memory<P>& m_;
     const control_state<P>& s_;
-    dependency_table<P> table_;
+    dependency_table<P, Several> table_;
     queue_consumer<P, u32, edge::A10_admitted, edge::R10_linked> admitted_;
     queue_consumer<P, report, edge::A13_report, edge::R13_taken, order::relaxed> reports_; // never full
     queue_consumer<P, u32, edge::A20_arrived, edge::R20_taken> arrived_;
@@ -283,6 +356,9 @@ private:
     u32 settled_;   ///< the first so many of them need no further look; wraps
     u32 linked_;    ///< ever; wraps
     u32 crossings_; ///< of these, tasks that cross and stand-ins; wraps
+    u32 paced_ = 0;       ///< complete since paced_from_
+    u64 paced_from_ = Several ? P::clock_ns() : 0;
+    bool brisk_ = false;      ///< see note_pace
     bool look_again_ = false; ///< there may be more to stage
     bool tainted_ = true; ///< there may be a tainted slot
 };

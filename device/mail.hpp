@@ -10,12 +10,15 @@ SLIPSTREAM_BOTH u32 mails_between(u32 tag, u32 later) { return (later - tag) & ~
 /// A mail: what a worker is asked to do. 16 bytes, one store. It names the submission too, so that the flight recorder needs
 /// no look at the record.
 struct mail {
-    u32 slot_and_type; ///< window slot | follows_bit | type << 16, or leave
+    u32 slot_and_type; ///< window slot | crosses_bit | follows_bit | type << 16, or leave
     u32 block_and_waits; ///< block | idle_bit | broadcast_bit | bypass_bit | brief_bit | joins_bit | tasks to wait for << 28
     u32 identity;      ///< identity_of(task id) | tickets_bit
     u32 tag;           ///< tag_of(mails ever sent to this worker, this one included); 0: no mail
 
-    SLIPSTREAM_BOTH u32 slot() const { return slot_and_type & (follows_bit - 1); }
+    SLIPSTREAM_BOTH u32 slot() const { return slot_and_type & (crosses_bit - 1); }
+    /// Of one block, and of several parts: it may wait for tasks there, and its worker counts for its stand-ins
+    /// (crossing_stage.hpp).
+    SLIPSTREAM_BOTH bool crosses() const { return (slot_and_type & crosses_bit) != 0; }
     SLIPSTREAM_BOTH bool follows() const { return (slot_and_type & follows_bit) != 0; } ///< waits for the mail before it on this
                                                                                         ///< worker, and perhaps others
     SLIPSTREAM_BOTH u32 type() const { return slot_and_type >> 16; }
@@ -45,6 +48,7 @@ struct mail {
     SLIPSTREAM_BOTH bool staged() const { return waits() != 0 || follows(); }
 
     static constexpr u32 leave = 0xffffffff;
+    static constexpr u32 crosses_bit = 1u << 14;
     static constexpr u32 follows_bit = 1u << 15;
     static constexpr u32 block_bits = 11; ///< of a task that draws tickets it says nothing
     static constexpr u32 block_mask = (1u << block_bits) - 1;
@@ -56,7 +60,7 @@ struct mail {
     static constexpr u32 joins_bit = 1u << 27;
     static constexpr u32 tickets_bit = 1u << 31;
 };
-static_assert(rings_max <= 16 && window_slots_max <= mail::follows_bit && waits_max < 16);
+static_assert(rings_max <= 16 && window_slots_max <= mail::crosses_bit && waits_max < 16);
 
 /// A broadcast (broadcast.hpp), as the scheduler writes it: its tag is of its number among the broadcasts.
 struct broadcast_mail {

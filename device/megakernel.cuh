@@ -324,7 +324,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             ask_for(mine.tag); // now, so that nothing is left to be loaded when the wait is over
             const auto take = [&](const inbox<P>::findings& found) {
                 plan = found.plan;
-                plain = mine.bypassed() ? 0 : found.plain;
+                plain = mine.bypassed() | mine.crosses() ? 0 : found.plain;
             };
             take(shared.found);
             if (mine.staged() && !(early && shared.awaited)) {
@@ -466,11 +466,12 @@ __device__ __forceinline__ void run_ingest(const kernel_arguments<cuda_platform>
     run_role<cuda_platform>(role, team);
 }
 
+template <bool Several>
 __device__ __forceinline__ void run_linker(const kernel_arguments<cuda_platform>& args)
 {
     const control_state<cuda_platform> state(args.memory.n, args.offsets, dynamic_shared, args.far);
     cuda_platform::team team;
-    linker_role<cuda_platform> role(args.memory, state);
+    linker_role<cuda_platform, Several> role(args.memory, state);
     run_role<cuda_platform>(role, team);
 }
 
@@ -505,7 +506,10 @@ __device__ __forceinline__ void run_control(const kernel_arguments<cuda_platform
         break;
     case 1: run_ingest<PerSm == 1 ? ahead_slots_max : ahead_slots_least>(args); break;
     case 2: run_notifier(args); break;
-    case 3: run_linker(args); break;
+    case 3:
+        if (args.memory.n.parts > 1) run_linker<true>(args);
+        else run_linker<false>(args);
+        break;
     default: run_admission(args); break;
     }
     __syncthreads();

@@ -112,7 +112,7 @@ struct poison_tables {
                 judged[slot] = id + 1;
             } else {
                 cause_of[slot] = cause;
-                pending[counters[cancelled_pending]++] = slot;
+                if (!P::get(heads[slot]).stands_in()) pending[counters[cancelled_pending]++] = slot;
             }
         }
         team.sync();
@@ -309,7 +309,8 @@ public:
     SLIPSTREAM_BOTH u32 pending() const { return s_.counters[cancelled_pending]; }
 
     /// A task has become ready and nothing of it was mailed: true when it is cancelled. It must not be mailed then, and comes
-    /// back by collect(). A clear_failure task is never cancelled and clears here. May be asked again about the same task.
+    /// back by collect(); but a stand-in, which stays until its task has come to its end. A clear_failure task is never cancelled
+    /// and clears here. May be asked again about the same task.
     SLIPSTREAM_BOTH bool cancels(team_type& team, u32 slot) { return judge(tables(), team, slot); }
 
     /// The same for a task of which a stand-in was cancelled (crossing.hpp): always.

@@ -19,7 +19,7 @@
 //     of the round (device/measured.md).
 //   staged (a task that waits for running ones): mailed like any other, with the list of what it waits for; of several brief
 //     blocks up to six a worker. No deadlock: whatever a mail waits for was mailed before it, and each worker takes its mails
-//     in order.
+//     in order. (Where there are several parts: is_barred().)
 //   chained (staged, of one block): behind the task that it waits for, if that is the last mail of its worker (or the last but
 //     one: below), has one block and the mailbox has room; not if it waits for one on another worker, too, or for more than
 //     three. The worker needs no word of anybody for it. Of several that wait for the same task one comes behind it, of brief
@@ -33,7 +33,8 @@
 //     used up nobody else is invited. No completion per block, no task behind a busy worker.
 //
 // CROSSING (device/crossing.hpp) where there are several parts: a stand-in is not mailed, its task's home is told; and completed
-//   when that one answers. While none is linked here, nothing of it is looked at.
+//   when that one answers. While none is linked here, nothing of it is looked at. The linker hears of what was seen behind the
+//   step's fence then, not before. A task that is done before all of its stand-ins were said to be ready is kept till then.
 //
 // FAILURE (device/poison.hpp) once a body has failed, completed tasks are settled behind the fence and before the linker hears of
 //   them; the head of the ready queue is judged before its first mail. A cancelled task is completed by the next step, without
@@ -108,10 +109,16 @@ public:
             team.sync();
         }
         bool told = false; // by another part, that stand-ins are ready
+        bool fenced = false;
         if (parts) {
-            const u32 taken = crossing_.take(team, completed, looked);
-            told = (taken & crossing<P>::took_bit) != 0;
-            completed = taken & ~crossing<P>::took_bit;
+            if (const u32 there = crossing_.came(team, looked); there != 0) {
+                fence(team); // before the linker hears of it, too
+                fenced = true;
+                const u32 taken = crossing_.take(team, completed, looked, there);
+                told = (taken & crossing<P>::took_bit) != 0;
+                completed = taken & ~crossing<P>::took_bit;
+            }
+            completed = crossing_.hold(team, completed);
         }
         poisoned_ = poison_.any() || (several() && crossing_.bad());
         if (poisoned_ && poison_.pending() != 0) {
@@ -122,14 +129,15 @@ public:
         if (completed != 0) {
             settled_ = poisoned_ || s_.counters[failures_seen] != 0;
             if (settled_) {
-                fence(team);
+                if (!fenced) fence(team);
                 completed = send_back_skipped(team, completed);
                 poison_.settle(team, completed);
                 poisoned_ = poison_.any() || (several() && crossing_.bad());
                 tell_linker(team, completed, [&](u32 slot) { return poison_.kind_of(slot); });
             } else {
+                if (parts && !fenced) fence(team); // as for what other parts have said
                 tell_linker(team, completed, [](u32) { return report_kind::completed; });
-                fence(team);
+                if (!parts) fence(team);
             }
             if (parts) crossing_.answer(team, completed, settled_);
             retire(team, completed);
@@ -141,8 +149,7 @@ public:
             SLIPSTREAM_ONE_COPY
             for (u32 i = waits ? 0 : P::wait_for_linker; i < P::wait_for_linker && !more; ++i)
                 more = ready_.look(team) || reports_.drained(team);
-        } else if (told) {
-            fence(team); // as for an answer: the task may be handed over at once
+        } else if (told) { // as for an answer: the task may be handed over at once
             SLIPSTREAM_ONE_COPY
             for (u32 i = mails_ <= few_mails ? 0 : P::wait_for_linker; i < P::wait_for_linker && !more; ++i)
                 more = ready_.look(team);
@@ -442,7 +449,8 @@ private:
             if (p.head.blocks == 1) {
                 if (!(may_mail = booked())) break;
                 // One that was brought before the open task does not come behind a mail of it, which may take long.
-                p.depth = entry.waits() == 0 && (!crowded() || open_ != no_slot) ? 1 : places;
+                if (entry.waits() == 0) p.depth = !crowded() || open_ != no_slot ? 1 : places;
+                else p.depth = several() ? staged_places<P>() : places;
                 // Poisoned: the one that was just judged. Those brought forward do not wait for the others to be placed, but where
                 // there are many.
                 const bool ahead = several() && forward_ != 0 && (open_ != no_slot || !crowded());
@@ -480,7 +488,7 @@ private:
             } else if (p.head.blocks <= m_.n.workers) {
                 p.block = P::get(s_.dealt[slot]);
                 p.count = p.head.blocks - p.block;
-                if (entry.waits() != 0 && is_brief(slot)) p.depth = brief_places;
+                if (entry.waits() != 0) p.depth = several() ? staged_places<P>() : is_brief(slot) ? brief_places : places;
             } else {
                 // It stays there, inviting workers as they fall idle, until its tickets are drawn: at the head, or behind tasks
                 // that cross.
@@ -657,6 +665,8 @@ private:
             });
             team.sync();
             if (stand_ins != 0) {
+                // What their linker has told the homes of them (crossing_stage.hpp) comes before they are said to be ready.
+                if (static_cast<std::int32_t>(ready_.position() + highest_bit(found[stand_in]) - fenced_) >= 0) fence(team);
                 u32 gone = 0;
                 SLIPSTREAM_ONE_COPY
                 for (u32 k = 0; poisoned_ && k < stand_ins; ++k)
@@ -697,7 +707,7 @@ private:
     SLIPSTREAM_BOTH ones ones_in_a_row(team_type& team, u32 most)
     {
         ones out;
-        const bool together = crowded();
+        const bool together = crowded() && !several(); // else some worker may take the ones and not the others
         const bool first_waits = ready_.peek(0).waits() != 0;
         enum : u32 { alike, waits, late };
         u32 masks[3];
@@ -758,7 +768,7 @@ private:
                 team.sync();
             }
             const bool deep = depth == places && !chained && tasks.staged == 0 && few_workers() && all_brief(team, tasks);
-            given = choose_idlest(team, popcount(roots), deep ? brief_places : depth, behind != 0, deep,
+            given = choose_idlest(team, popcount(roots), deep ? brief_places : depth, behind != 0, deep, (tasks.staged & 1) != 0,
                                   [&](u32 i) { return chained ? s_.parcel_roots[i] : i; });
             team.sync();
         }
@@ -787,7 +797,9 @@ private:
         team.sync(); // who of a parcel runs where
         // Those that follow go first: a worker that finds the first mail of a chain finds the others with it, most often.
         const u32 follow = low_bits(mailed) & ~roots;
-        const auto brief_bit = [&](u32 k) { return is_brief(tasks.slot(k)) * mail::brief_bit; };
+        const auto brief_bit = [&](u32 k) {
+            return (is_brief(tasks.slot(k)) && !(several() && tasks.heads.at(0, k).crosses())) * mail::brief_bit;
+        };
         if (follow != 0)
             team.each32([&](u32 k) {
                 if (!(follow >> k & 1)) return;
@@ -811,8 +823,11 @@ private:
             team.each32([&](u32 k) {
                 if (!(alone >> k & 1)) return;
                 const task_head head = tasks.heads.at(0, k);
+                const u32 tag = tag_of(numbers.at(0, k));
+                const u32 crossing_bit = send_stand_ins(workers.at(0, k), head, tag);
+                if (several() && tasks.waits(k) != 0) s_.waits_sent[workers.at(0, k)] = numbers.at(0, k);
                 send(workers.at(0, k),
-                     {head.slot_and_type, brief_bit(k) | tasks.waits(k) << 28, head.identity, tag_of(numbers.at(0, k))});
+                     {head.slot_and_type | crossing_bit, brief_bit(k) | tasks.waits(k) << 28, head.identity, tag});
             });
         mails_ += mailed;
         team.sync();
@@ -830,19 +845,19 @@ private:
         typename P::template lane_array<u32, 1> before, runs_on; // the slot of that task, and where it is
         typename P::template lane_array<u32, waits_near_max - 1> others, others_run_on;
         u32 able = team.mask32([&](u32 k) {
-            if (!(tasks.staged >> k & 1)) return false;
+            if (!(tasks.staged >> k & 1) || (several() && tasks.heads.at(0, k).crosses())) return false;
             const u32 waits = tasks.waits(k);
             if (waits > waits_near_max) return false; // the others lie far
             const u32 slot = tasks.slot(k);
-            const u32 p = P::get(s_.waits_near[slot * waits_near_max]).slot;
-            const u32 where = s_.runs_on[p];
+            const awaited_task last = P::get(s_.waits_near[slot * waits_near_max]);
+            const u32 p = last.slot, where = runs_on_of(last);
             before.at(0, k) = p;
             runs_on.at(0, k) = where;
             SLIPSTREAM_UNROLL
             for (u32 i = 1; i < waits_near_max; ++i) {
-                const u32 other = i < waits ? P::get(s_.waits_near[slot * waits_near_max + i]).slot : no_slot;
-                others.at(i - 1, k) = other;
-                others_run_on.at(i - 1, k) = i < waits ? s_.runs_on[other] : where;
+                const awaited_task other = P::get(s_.waits_near[slot * waits_near_max + i]);
+                others.at(i - 1, k) = i < waits ? other.slot : no_slot;
+                others_run_on.at(i - 1, k) = i < waits ? runs_on_of(other) : where;
             }
             if (where == 0) return false;
             s_.parcel_workers[k] = where;
@@ -923,6 +938,16 @@ private:
         }
     }
 
+    /// A stand-in runs nowhere; what is noted there is of the task that had its slot before.
+    SLIPSTREAM_BOTH u32 runs_on_of(const awaited_task& task) const
+    {
+        return several() && task.stands_in() ? 0 : s_.runs_on[task.slot];
+    }
+    SLIPSTREAM_BOTH abi::chunk chunk_of(const awaited_task& task, u32 tag) const
+    {
+        return (several() ? task.without_bit() : task).encode(tag);
+    }
+
     /// Is the last mail of worker w of the task p, or of a brief one that waits for p, and was mailed right behind it, where
     /// the one in `slot` is brief, too? And is there room?
     SLIPSTREAM_BOTH bool has_place_behind(u32 w, u32 p, u32 slot) const
@@ -934,6 +959,13 @@ private:
         // Not answered: what is known of the slot is of that task.
         return due != 0 && slot_of_mail(w, sent - 1) == p && P::get(s_.waits_near[last * waits_near_max]).slot == p
             && is_brief(last) && is_brief(slot);
+    }
+
+    /// In an engine of several parts a mail may wait for what was not mailed yet (crossing_stage.hpp). So the last worker gets none
+    /// that waits, but behind the one that it waits for, and none that does not comes behind one that does.
+    SLIPSTREAM_BOTH bool is_barred(u32 w, u32 due, bool waits) const
+    {
+        return waits ? w + 1 == m_.n.workers : s_.sent[w] - s_.waits_sent[w] < due;
     }
 
     /// Does the window hold more tasks than two mails a worker?
@@ -953,9 +985,10 @@ private:
     /// Notes a worker in parcel_workers[place_of(i)] for each i < count, 32 at most, as far as there are workers with fewer
     /// than `depth` mails due: those with the fewest first, each once, and if `some_taken` none of those that are `taken`.
     /// Returns how many were given. `deep`: for brief tasks; a worker may be given several (beside it stands how many it was
-    /// given before), more than `places` only if what it has is brief.
+    /// given before), more than `places` only if what it has is brief. `waits`: of what is mailed, for is_barred().
     template <class PlaceOf>
-    SLIPSTREAM_BOTH u32 choose_idlest(team_type& team, u32 count, u32 depth, bool some_taken, bool deep, PlaceOf place_of)
+    SLIPSTREAM_BOTH u32 choose_idlest(team_type& team, u32 count, u32 depth, bool some_taken, bool deep, bool waits,
+                                      PlaceOf place_of)
     {
         constexpr u32 full = 0xffff;
         typename P::template lane_array<u32, Groups> dues; // and beside them, those that there were before this parcel
@@ -964,7 +997,8 @@ private:
             team.each32([&](u32 k) { // no branches: there are few of these, one after another
                 const u32 due_now = s_.sent[worker_or_first(g, k)] - seen_.at(g, k);
                 const u32 taken = some_taken ? s_.taken[32 * g < m_.n.workers ? g : 0] : 0;
-                dues.at(g, k) = (32 * g + k < m_.n.workers) & !(taken >> k & 1) ? due_now * (1 + parcel_step) : full;
+                const bool barred = several() && is_barred(worker_or_first(g, k), due_now, waits);
+                dues.at(g, k) = (32 * g + k < m_.n.workers) & !(taken >> k & 1) & !barred ? due_now * (1 + parcel_step) : full;
             });
         u32 given = 0;
         SLIPSTREAM_ONE_COPY
@@ -998,7 +1032,7 @@ private:
     /// Calls give(i, worker) for each i < count, as far as there are workers with fewer than `depth` mails due: those with the
     /// fewest first; a worker may be given several. Returns how many were given.
     template <class Give>
-    SLIPSTREAM_BOTH u32 for_idlest(team_type& team, u32 count, u32 depth, Give give)
+    SLIPSTREAM_BOTH u32 for_idlest(team_type& team, u32 count, u32 depth, bool waits, Give give)
     {
         // Looked at once, however many places are tried: six bits a group, in one word of a lane on the GPU, where a loop over
         // registers must be unrolled.
@@ -1010,7 +1044,9 @@ private:
             for (u32 i = 0; i < words; ++i) dues.at(i, k) = 0;
             SLIPSTREAM_UNROLL
             for (u32 g = 0; g < Groups; ++g) {
-                dues.at(g / in_word, k) |= static_cast<u64>(32 * g + k < m_.n.workers ? due(g, k) : depth) << bits * (g % in_word);
+                const u32 w = 32 * g + k;
+                const bool open = w < m_.n.workers && !(several() && is_barred(w, due(g, k), waits));
+                dues.at(g / in_word, k) |= static_cast<u64>(open ? due(g, k) : depth) << bits * (g % in_word);
             }
         });
         const auto due_of = [&](u32 g, u32 k) {
@@ -1050,15 +1086,18 @@ private:
     {
         const u32 slot = p.entry.slot();
         const bool lone = p.head.blocks == 1; // else nobody comes behind one of its blocks
-        const u32 brief = lone ? is_brief(slot) * mail::brief_bit : 0;
+        const bool crosses = several() && lone && p.head.crosses();
+        const u32 brief = lone && !crosses ? is_brief(slot) * mail::brief_bit : 0; // nobody else may answer for one that crosses
         if (!lone && team.leader()) s_.runs_on[slot] = 0;
-        const u32 mailed = for_idlest(team, p.count, p.depth, [&](u32 i, u32 w) {
+        const u32 mailed = for_idlest(team, p.count, p.depth, p.entry.waits() != 0, [&](u32 i, u32 w) {
             const u32 number = ++s_.sent[w];
+            if (several() && p.entry.waits() != 0) s_.waits_sent[w] = number;
             slot_of_mail(w, number) = static_cast<u16>(slot);
             if (lone) s_.runs_on[slot] = static_cast<u16>(1 + w);
             const u32 waits = p.entry.waits();
             if (waits != 0) send_waits(w, slot, waits, tag_of(number));
-            send(w, {p.head.slot_and_type, (p.tickets ? 0 : p.block + i) | brief | waits << 28,
+            const u32 crossing_bit = crosses ? send_stand_ins(w, p.head, tag_of(number)) : 0;
+            send(w, {p.head.slot_and_type | crossing_bit, (p.tickets ? 0 : p.block + i) | brief | waits << 28,
                      p.head.identity | p.tickets, tag_of(number)});
         });
         mails_ += mailed;
@@ -1072,6 +1111,16 @@ private:
                  scope::device);
     }
 
+    /// Beside the mail of a task of one block that crosses, for which stand-ins its worker counts. Returns the bit that says so.
+    SLIPSTREAM_BOTH u32 send_stand_ins(u32 w, const task_head& head, u32 tag)
+    {
+        if (!several() || !head.crosses()) return 0;
+        const stand_in_list list = P::get(s_.stand_in_lists[head.slot_and_type & 0xffff]);
+        P::store(edge::R4_mail, m_.mailboxes[w].waits[tag % P::mailbox_depth][waits_max - 1], list.encode(tag), order::relaxed,
+                 scope::device);
+        return mail::crosses_bit;
+    }
+
     /// The `count` tasks that the one in `slot` waits for, if any. The first ones without a loop: their loads fly together.
     SLIPSTREAM_BOTH void send_waits(u32 w, u32 slot, u32 count, u32 tag)
     {
@@ -1082,10 +1131,10 @@ private:
             first[i] = P::get(s_.waits_near[slot * waits_near_max + i]); // beyond `count` anything
         SLIPSTREAM_UNROLL
         for (u32 i = 0; i < waits_near_max; ++i)
-            if (i < count) P::store(edge::R4_mail, chunks[i], first[i].encode(tag), order::relaxed, scope::device);
+            if (i < count) P::store(edge::R4_mail, chunks[i], chunk_of(first[i], tag), order::relaxed, scope::device);
         SLIPSTREAM_ONE_COPY
         for (u32 i = waits_near_max; i < count; ++i)
-            P::store(edge::R4_mail, chunks[i], s_.awaited_by(slot, i).encode(tag), order::relaxed, scope::device);
+            P::store(edge::R4_mail, chunks[i], chunk_of(s_.awaited_by(slot, i), tag), order::relaxed, scope::device);
     }
 
     /// Of the `waits` tasks, waits_near_max at most, that a chained one waits for, besides the first, those that run elsewhere:
@@ -1099,8 +1148,8 @@ private:
         for (u32 i = 1; i < waits_near_max; ++i) {
             if (i >= waits) continue;
             const awaited_task task = P::get(s_.waits_near[slot * waits_near_max + i]);
-            if (s_.runs_on[task.slot] == 1 + w) continue;
-            P::store(edge::R4_mail, chunks[count++], task.encode(tag), order::relaxed, scope::device);
+            if (runs_on_of(task) == 1 + w) continue;
+            P::store(edge::R4_mail, chunks[count++], chunk_of(task, tag), order::relaxed, scope::device);
         }
         return count;
     }

@@ -22,6 +22,7 @@
 // wait for the mail before it (or that is the first of two that wait for one: see scheduler), they are answered by one fence,
 // nine at most: what is left of a hop is the recorder's store and an addition.
 //
+// One that crosses (crossing_stage.hpp): out of line, see crossing_worker.hpp.
 // A blank (watch.hpp): an addition that is waited for, then looks at the ring, out of line.
 //
 // OWNERS  worker w alone writes done[w] (once it has left for a park, the scheduler) recorder[w], picks[w] and the counts
@@ -36,6 +37,7 @@
 //         of a staged task. A12 alone, acquire, where a lone worker waits for one; the block's barrier hands that on where
 //         another thread polls (await_early())
 #pragma once
+#include "device/crossing_worker.hpp"
 #include "device/scheduler.hpp"
 #include "device/watch.hpp"
 
@@ -59,10 +61,6 @@ struct flight_times {
     u64 wait_ns;
     u64 start_ns;
 };
-
-/// What is to be done with a staged mail. To leave: at once, the engine is aborted or parks. To wait: await() was to
-/// give up after some time.
-enum class verdict : u32 { run, skip, leave, wait };
 
 /// What becomes of the mail in hand.
 enum class mail_outcome : u32 { ran, failed, skipped };
@@ -259,7 +257,7 @@ public:
             const awaited_task task = awaited_task::decode(chunk);
             const bool there = awaited_task::tag_in(chunk) == place.tag;
             box_.first[letter.tag % P::mailbox_depth] = {there ? task.slot : no_slot, task.target};
-            return there & (letter.waits() == 1) & !letter.follows();
+            return there & (letter.waits() == 1) & !letter.follows() & !letter.crosses();
         });
         const plan_type plan = make_plan(team);
         // Not the next one, which is awaited at once: behind a full mailbox its place is that of a mail that is not read yet.
@@ -284,6 +282,7 @@ public:
     /// one that fails there later has another identity.
     SLIPSTREAM_BOTH verdict await(team_type& team, const mail& letter, u32 polls_max = ~0u)
     {
+        if (letter.crosses()) return await_crossing(team, letter, polls_max);
         if (letter.follows()) {
             const u32 found = team.broadcast(team.leader() ? static_cast<u32>(after_the_last()) : 0u);
             if (found != static_cast<u32>(verdict::run) || letter.waits() == 0) return static_cast<verdict>(found);
@@ -454,6 +453,7 @@ public:
         books.level = level;
         books.outcome = mail_outcome::ran;
         box_.answered = letter.tag;
+        if (letter.crosses() && outcome == mail_outcome::ran) count_for_stand_ins(letter);
         // The next failure in this slot must see that this one was noted.
         if (outcome != mail_outcome::ran) P::fence(edge::R5R12_failure_fence, order::release, scope::device);
         P::store(edge::R5_done, m_.done[worker_], books.done, order::relaxed, scope::device);
@@ -461,7 +461,10 @@ public:
     }
 
     /// May answer_alone() answer this one?
-    SLIPSTREAM_BOTH bool is_alone(const mail& letter) const { return plan().none() && !letter.tickets() && !stumbled(); }
+    SLIPSTREAM_BOTH bool is_alone(const mail& letter) const
+    {
+        return plan().none() && !letter.tickets() && !letter.crosses() && !stumbled();
+    }
     /// The same for a block that has not failed, where no answer is owed and the next mail does not follow: the
     /// shortest way to others.
     SLIPSTREAM_BOTH void answer_alone(const mail& letter)
@@ -589,6 +592,23 @@ private:
         const u32 tag = letter.broadcast() ? broadcast_mail::tag_in(letter, box_.heard) : letter.tag;
         return {m_.mailboxes[letter.broadcast() ? broadcasts_at() : worker_].waits[tag % P::mailbox_depth], tag};
     }
+
+    /// Of a mail that crosses: out of line, and with no more than it needs by value, since the way of all others has no part of it.
+    SLIPSTREAM_BOTH crossing_mail<P> crossing_of(const mail& letter) const
+    {
+        return {m_.mailboxes[worker_].waits[letter.tag % P::mailbox_depth], letter.tag, letter.waits(), m_.records, m_.part_records,
+                m_.stop, &m_.done[worker_]};
+    }
+    SLIPSTREAM_BOTH verdict await_crossing(team_type& team, const mail& letter, u32 polls_max)
+    {
+        return await_out(crossing_of(letter), team, polls_max, box_.books.done);
+    }
+    SLIPSTREAM_BOTH_RARE static verdict await_out(const crossing_mail<P> letter, team_type team, u32 polls_max, u32 done)
+    {
+        return letter.await(team, polls_max, done);
+    }
+    SLIPSTREAM_BOTH void count_for_stand_ins(const mail& letter) const { count_out(crossing_of(letter)); }
+    SLIPSTREAM_BOTH_RARE static void count_out(const crossing_mail<P> letter) { letter.count_for_stand_ins(); }
 
     /// The next mail is a blank: looks at its ring until it is a task, or none. Out of line, and with no more than it needs by
     /// value: the workers' way has no part of it.

@@ -145,10 +145,11 @@ inline u32 make_message(message_room& out, const located_accesses& accesses, con
 }
 
 /// Puts together the message of the stand-in in a part, in which some access lies, and returns how many ring slots it takes;
-/// type: the one of stand-ins.
-inline u32 make_stand_in(message_room& out, const located_accesses& accesses, u32 part, u32 type, abi::crossing_word word)
+/// type: the one of stand-ins. flags: beside flag_crossing.
+inline u32 make_stand_in(message_room& out, const located_accesses& accesses, u32 part, u32 type, u32 flags,
+                         abi::crossing_word word)
 {
-    return fill_up(out, put_entries(out, accesses, part, 0, {0, type, abi::flag_crossing, 0, 0, 0, word}));
+    return fill_up(out, put_entries(out, accesses, part, 0, {0, type, flags | abi::flag_crossing, 0, 0, 0, word}));
 }
 
 } // namespace slipstream::host

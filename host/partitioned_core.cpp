@@ -13,6 +13,11 @@ void for_each_bit(u32 bits, const Visit& visit)
 }
 
 u64 bounding_bytes(const declared_access& a) { return a.rows > 1 ? (a.rows - 1) * a.pitch + a.bytes : a.bytes; }
+/// Of the stand-ins of a task.
+u32 stand_in_flags(u32 blocks, u32 stand_ins)
+{
+    return abi::counts_for_stand_ins(blocks, stand_ins) ? u32{abi::flag_counted} : 0u;
+}
 u32 share_of(u32 all, u32 parts, u32 part) { return all / parts + (part < all % parts ? 1 : 0); }
 
 /// What each part is made with: of SMs, or of worker threads, its share.
@@ -264,16 +269,17 @@ submit_status partitioned_core::submit_short_crossing(const located_accesses& ac
     if (!meeting) return submit_status::full;
 
     const u32 others = accesses.parts & ~(1u << accesses.home), stand_in_type = image_.types - 1;
+    const u32 stand_ins = static_cast<u32>(std::popcount(others)), stand_ins_flags = stand_in_flags(blocks, stand_ins);
     message_room message;
     const u32 taken = make_message(message, accesses, layout, task, type, blocks, abi::flag_crossing,
-                                   abi::crossing_word::make(*meeting, static_cast<u32>(std::popcount(others))));
+                                   abi::crossing_word::make(*meeting, stand_ins));
     const u64 position = cores_[accesses.home]->put_taken(message, taken);
     meetings_[accesses.home].held_by[*meeting] = position;
     crossing_entry entry{accesses.home, accesses.parts};
     entry.positions[accesses.home] = position;
     const abi::crossing_word at_home = abi::crossing_word::make(*meeting, accesses.home);
     for_each_bit(others, [&](u32 p) {
-        const u32 taken_there = make_stand_in(message, accesses, p, stand_in_type, at_home);
+        const u32 taken_there = make_stand_in(message, accesses, p, stand_in_type, stand_ins_flags, at_home);
         entry.positions[p] = cores_[p]->put_taken(message, taken_there);
     });
     note(entry);
@@ -299,7 +305,8 @@ submit_status partitioned_core::submit_crossing(const route& way, u32 type, cons
     if (!meeting) return submit_status::full;
 
     task_handle local;
-    const crossing crosses{abi::crossing_word::make(*meeting, static_cast<u32>(std::popcount(others))), false, foreign_members};
+    const u32 stand_ins = static_cast<u32>(std::popcount(others));
+    const crossing crosses{abi::crossing_word::make(*meeting, stand_ins), false, foreign_members};
     (void)cores_[way.home]->submit(type, task, home, true, local, flags, &crosses);
     handle = {way.home, local.position};
     meetings_[way.home].held_by[*meeting] = local.position;
@@ -307,7 +314,8 @@ submit_status partitioned_core::submit_crossing(const route& way, u32 type, cons
     entry.positions[way.home] = local.position;
     const crossing stands_in{abi::crossing_word::make(*meeting, way.home), true};
     for_each_bit(others, [&](u32 p) {
-        (void)cores_[p]->submit(stand_in_type, nullptr, stand_in[p], true, local, flags, &stands_in);
+        (void)cores_[p]->submit(stand_in_type, nullptr, stand_in[p], true, local, flags | stand_in_flags(options.blocks, stand_ins),
+                                &stands_in);
         entry.positions[p] = local.position;
     });
     note(entry);

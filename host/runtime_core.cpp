@@ -211,8 +211,16 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     resident(m.handle_pages, n.handles);
     resident(m.stop, 1);
     if (n.parts > 1) {
-        if (member_.first == nullptr) resident(m.channels, static_cast<u64>(n.parts) * n.parts * n.channel_slots());
-        else m.channels = member_.first->memory_.channels;
+        if (member_.first == nullptr) {
+            resident(m.channels, static_cast<u64>(n.parts) * n.parts * n.channel_slots());
+            resident(m.staging_channels, static_cast<u64>(n.parts) * n.parts * n.staging_channel_slots());
+            resident(m.part_records, n.parts);
+        } else {
+            m.channels = member_.first->memory_.channels;
+            m.staging_channels = member_.first->memory_.staging_channels;
+            m.part_records = member_.first->memory_.part_records;
+        }
+        backend_->write(m.part_records + n.part, &m.records, sizeof m.records);
     }
     resident(m.complete_mirror, static_cast<u64>(n.rings) * device::completion_words);
 

@@ -63,6 +63,7 @@ struct divided {
                 mine.crosses = others != 0;
                 mine.crossing = abi::crossing_word::make(meeting, p == home ? others : home);
                 if (p != home) {
+                    mine.counted = abi::counts_for_stand_ins(t.blocks, others);
                     mine.blocks = 0;
                     mine.fails = false;
                     std::erase_if(mine.accesses, [&](const place_access& a) { return owner(a.place, parts) != p; });
@@ -82,20 +83,25 @@ struct plan {
     bool linker_beside = false; ///< on a fiber of its own
     u32 arrived_slots = 0;      ///< of the queue from scheduler to linker; 0: as the engine has it
     bool everything = false;    ///< all roles, and slots that come again; else from admitted tasks on
+    u64* staged = nullptr;      ///< tasks that cross and were mailed staged, all executions together, are added there
 };
 
 template <class P = P1>
 report run(const std::vector<test_task>& program, options how, const plan& by = {})
 {
     const auto tasks = std::make_shared<divided>(program, by.parts, by.meetings);
+    const u32 workers = by.staging ? 2 : 1; // one of a part gets nothing that waits
     const report r = explore(how, [&](execution& ex) {
         std::vector<std::shared_ptr<small_engine<P>>> parts;
         for (u32 p = 0; p < by.parts; ++p) {
             parts.push_back(std::make_shared<small_engine<P>>(
                 tasks->told[p],
-                engine_size{.ring_slots = 32, .window_used = by.window_used, .workers = 1, .pool_blocks = 16,
+                engine_size{.ring_slots = 32, .window_used = by.window_used, .workers = workers, .pool_blocks = 16,
                             .staging = by.staging, .chaining = by.staging, .parts = by.parts, .part = p}));
             parts[p]->m.channels = parts[0]->m.channels;
+            parts[p]->m.staging_channels = parts[0]->m.staging_channels;
+            parts[p]->m.part_records = parts[0]->m.part_records;
+            parts[p]->m.part_records[p] = parts[p]->m.records;
             parts[p]->shared_places = parts[0]->places;
             if (by.arrived_slots) parts[p]->s.arrived_slots = by.arrived_slots;
         }
@@ -112,7 +118,10 @@ report run(const std::vector<test_task>& program, options how, const plan& by = 
                 ex.spawn_team(what + std::to_string(p), device_block(block), by.lanes,
                               [e, roles, end] { run_roles(e, roles, end); });
             };
-            if (by.everything) {
+            if (by.everything && by.linker_beside) { // slots come again before it has taken in what became of them
+                fiber(linker_role, "linker ");
+                fiber(all_roles & ~linker_role, "part ");
+            } else if (by.everything) {
                 fiber(all_roles, "part ");
             } else if (by.linker_beside) {
                 fiber(linker_role, "linker ");
@@ -120,9 +129,13 @@ report run(const std::vector<test_task>& program, options how, const plan& by = 
             } else {
                 fiber(linker_role | scheduler_role, "part ");
             }
-            ex.spawn("worker " + std::to_string(p), device_block(block + 1), [e] { e->work(0); });
+            for (u32 w = 0; w < workers; ++w)
+                ex.spawn("worker " + std::to_string(p) + "." + std::to_string(w), device_block(block + 1 + w),
+                         [e, w] { e->work(w); });
         }
-        ex.at_end([parts, tasks] {
+        ex.at_end([parts, tasks, staged = by.staged] {
+            for (const auto& e : parts)
+                if (staged) *staged += e->far_staged;
             u64 expected[small_engine<P>::places_max] = {};
             for (u32 i = 0; i < tasks->program.size(); ++i) {
                 const auto [home, number] = tasks->homes[i];
@@ -140,6 +153,11 @@ report run(const std::vector<test_task>& program, options how, const plan& by = 
             for (const auto& e : parts) {
                 check((e->s.handed[0] | e->s.staged[0] | e->s.early[0] | e->s.in_flight[0]) == 0, "the table is empty");
                 for (u32 i = 0; i < abi::meetings_max; ++i) check(e->s.meetings[i] == 0, "no meeting is left");
+                for (u32 i = 0; i < abi::meetings_max; ++i) check(e->s.meeting_held[i] == 0, "no task is kept");
+                check((e->s.counted[0] | e->s.pointed_at[0]) == 0, "no stand-in is left, and none points at a task");
+                for (u32 slot = 0; slot < e->m.n.window; ++slot)
+                    check(device::finished_count{P::load(edge::P5_self, e->m.records[slot].finished, order::relaxed, scope::device)}
+                              .blocks() == P::get(e->s.targets[slot]), "each slot's count has come to what was reckoned with");
                 for (u32 i = 0; i < abi::meetings_max * e->m.n.parts; ++i)
                     check(e->s.meeting_slots[i] == 0, "no stand-in is left without an answer");
                 check(e->s.counters[device::bad_meetings] == 0 && e->s.meetings_bad[0] == 0,
@@ -171,6 +189,19 @@ const std::vector<test_task> there = {{{{2, W}}}, {{{2, R}, {0, W}}}};
 const std::vector<test_task> and_back = {{{{2, W}}}, {{{2, R}, {0, W}}}, {{{2, RW}}}};
 /// Each part reads what the other one wrote: two that cross, either way.
 const std::vector<test_task> both_ways = {{{{0, W}}}, {{{2, W}}}, {{{0, RW}, {2, R}}}, {{{2, RW}, {0, R}}}};
+/// Two columns, one of each part, in two places each, by turns: rows of a stencil.
+const std::vector<test_task> stencil = {{{{0, W}}}, {{{2, W}}}, {{{0, R}, {2, R}, {1, W}}}, {{{2, R}, {0, R}, {3, W}}},
+                                        {{{1, R}, {3, R}, {0, W}}}, {{{3, R}, {1, R}, {2, W}}}};
+
+std::vector<test_task> rows(u32 count)
+{
+    std::vector<test_task> out(stencil.begin(), stencil.begin() + 2);
+    for (u32 row = 0; row < count; ++row) {
+        const auto first = stencil.begin() + (row % 2 == 0 ? 2 : 4);
+        out.insert(out.end(), first, first + 2);
+    }
+    return out;
+}
 
 } // namespace
 
@@ -199,6 +230,80 @@ TEST_CASE("crossing tasks among staged ones", "[model][crossing]")
                     {.staging = true, .linker_beside = true}).failure);
     CHECK_FALSE(run<P4>(program, walks("crossing, chains before and behind, four lanes", 500),
                         {.lanes = 4, .staging = true}).failure);
+}
+
+TEST_CASE("tasks that cross are staged behind those of other parts, and others behind their stand-ins",
+          "[model][crossing][staging]")
+{
+    u64 staged = 0;
+    const plan by{.staging = true, .staged = &staged};
+    CHECK_FALSE(run(stencil, walks("crossing, stencil"), by).failure);
+    CHECK(staged != 0);
+    for (const u32 window : {3u, 4u, 8u}) {
+        staged = 0;
+        plan all = by;
+        all.window_used = window;
+        all.everything = true;
+        CHECK_FALSE(run(stencil, walks("crossing, stencil, slots come again"), all).failure);
+        if (window > 4) CHECK(staged != 0);
+        all.linker_beside = true;
+        CHECK_FALSE(run(rows(6), walks("crossing, stencil, slots come again, linker beside"), all).failure);
+    }
+    plan beside = by;
+    beside.linker_beside = true;
+    staged = 0;
+    CHECK_FALSE(run(stencil, walks("crossing, stencil, linker beside"), beside).failure);
+    CHECK(staged != 0);
+    beside.lanes = 4;
+    CHECK_FALSE(run<P4>(stencil, walks("crossing, stencil, linker beside, four lanes", 500), beside).failure);
+    beside.lanes = 1;
+    // Of two stand-ins one is foreseen, or both; and one behind each of them.
+    const std::vector<test_task> three = {{{{2, W}}}, {{{3, W}}}, {{{2, RW}}}, {{{2, R}, {3, R}, {0, W}}}, {{{2, RW}, {0, R}}},
+                                          {{{3, RW}, {0, R}}}};
+    staged = 0;
+    beside.parts = 3;
+    CHECK_FALSE(run(three, walks("crossing, staged behind two other parts"), beside).failure);
+    CHECK(staged != 0);
+    plan together = by;
+    together.parts = 3;
+    CHECK_FALSE(run(three, walks("crossing, staged behind two other parts, linker and scheduler in turns"), together).failure);
+}
+
+TEST_CASE("a failure before, within and behind tasks that cross and are staged", "[model][crossing][staging]")
+{
+    for (u32 failing = 0; failing < stencil.size(); ++failing) {
+        std::vector<test_task> program = stencil;
+        program[failing].fails = true;
+        bool bad[4] = {}; // what is poisoned: what failed tasks would have written
+        for (u32 i = 0; i < program.size(); ++i) {
+            bool reads_bad = false;
+            for (const place_access& a : program[i].accesses) reads_bad |= (static_cast<u32>(a.mode) & 1) != 0 && bad[a.place];
+            program[i].cancelled = reads_bad;
+            if (reads_bad) program[i].fails = false;
+            for (const place_access& a : program[i].accesses)
+                if (static_cast<u32>(a.mode) & 2) bad[a.place] = reads_bad || program[i].fails;
+        }
+        for (const bool beside : {false, true}) {
+            const plan by{.staging = true, .linker_beside = beside};
+            CHECK_FALSE(run(program, walks("crossing, stencil with a failure", 2000, 3), by).failure);
+        }
+        CHECK_FALSE(run<P4>(program, walks("crossing, stencil with a failure, four lanes", 300, 3),
+                            {.lanes = 4, .staging = true, .linker_beside = true}).failure);
+        for (const bool beside : {false, true})
+            CHECK_FALSE(run(program, walks("crossing, stencil with a failure, slots come again", 1000, 3),
+                            {.window_used = 4, .staging = true, .linker_beside = beside, .everything = true}).failure);
+    }
+}
+
+TEST_CASE("what linkers tell each other needs its scope, and its fence", "[model][crossing][staging][mutation]")
+{
+    for (const edge e : {edge::R26_staging, edge::A26_staging}) {
+        mutate narrower(e, mutation::narrow);
+        const options how = walks(std::string("staging across parts at block scope: ") + device::edge_name(e));
+        const report r = run(stencil, how, {.staging = true});
+        REQUIRE(r.failure);
+        CHECK(r.failure->what.find("scope too narrow") == 0);
+    }
 }
 
 TEST_CASE("three parts: stand-ins in two, a task with the whole memory, and slots that come again", "[model][crossing]")

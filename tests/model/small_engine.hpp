@@ -37,6 +37,7 @@ struct test_task {
     bool clears_failure = false;
     bool crosses = false; ///< a task of several parts, or, if it has no blocks, a stand-in of one; see device/crossing.hpp
     abi::crossing_word crossing{};
+    bool counted = false; ///< a stand-in for which the task's worker counts
     bool raw = false; ///< names places by their address where the others do by handle
 };
 
@@ -133,7 +134,7 @@ public:
         const abi::message_header header{t.blocks, 0,
                                          (t.whole_memory ? abi::flag_whole_memory : 0u)
                                              | (t.clears_failure ? abi::flag_clear_failure : 0u)
-                                             | (t.crosses ? abi::flag_crossing : 0u),
+                                             | (t.crosses ? abi::flag_crossing : 0u) | (t.counted ? abi::flag_counted : 0u),
                                          entries, 1 + t.filler, plain ? entries + 1 : 0, t.crossing};
         std::vector<abi::chunk> message{header.encode()};
         if (t.after >= 0)
@@ -238,6 +239,7 @@ public:
             const u32 blocks = watched ? 1 : P::get(record.blocks);
             check(number < tasks.size(), "the record holds the task's own words");
             if (letter.staged()) {
+                far_staged += letter.crosses();
                 const device::verdict decision = at_hand || awaited ? device::verdict::run : port.await(team, letter);
                 check(!at_hand || (letter.only_follows() && !port.stumbled_lately()),
                       "what is at hand waits for nobody, and nothing before it failed");
@@ -341,6 +343,7 @@ public:
     u32 went_on = 0; ///< of these, those that were at hand
     u32 awaited_early = 0; ///< and those that were awaited before the mail in front of them was answered
     u32 skipped = 0; ///< staged ones that did not run
+    u32 far_staged = 0; ///< of the staged ones, those of tasks that cross, whatever became of them
     bool drawn_ahead = false; ///< some block, while another one ran
     u32 ran_staged = 0; ///< tasks whose staged mails were run, a bit each
     u32 paused = 0;  ///< or left for a park, or an abort
@@ -415,7 +418,11 @@ private:
         m.watch = c.take<typename P::template word<u64>>(1);
         m.stop = c.take<typename P::template word<u32>>(1);
         m.complete_mirror = c.take<u32>(device::completion_words);
-        if (m.n.parts > 1) m.channels = c.take<typename P::template word<u64>>(m.n.parts * m.n.parts * m.n.channel_slots());
+        if (m.n.parts > 1) {
+            m.channels = c.take<typename P::template word<u64>>(m.n.parts * m.n.parts * m.n.channel_slots());
+            m.staging_channels = c.take<typename P::chunk_word>(m.n.parts * m.n.parts * m.n.staging_channel_slots());
+            m.part_records = c.take<device::task_record<P>*>(m.n.parts);
+        }
         return device::control_state<P>(m.n, c);
     }
 

@@ -32,6 +32,7 @@ struct engine_shape {
     u32 watch_after = 0;
     u32 broadcast_copies = 0;
     bool index = true;    ///< is there room for the access index?
+    u32 parts = 1;        ///< of which this one is the first, and the others are not there
 };
 
 class hand_made_engine {
@@ -78,6 +79,7 @@ private:
         n.bypass = shape.bypass;
         n.watch_after = shape.watch_after;
         n.broadcast_copies = shape.broadcast_copies;
+        n.parts = shape.parts;
         return n;
     }
 
@@ -106,6 +108,12 @@ private:
         take(m.handle_pages, n.handles);
         take(m.stop, 1);
         take(m.complete_mirror, static_cast<u64>(n.rings) * device::completion_words);
+        if (n.parts > 1) {
+            take(m.channels, static_cast<u64>(n.parts) * n.parts * n.channel_slots());
+            take(m.staging_channels, static_cast<u64>(n.parts) * n.parts * n.staging_channel_slots());
+            take(m.part_records, n.parts);
+            m.part_records[0] = m.records;
+        }
         device::initialise<P>(m, s, types.data());
     }
 

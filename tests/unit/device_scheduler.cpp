@@ -206,6 +206,44 @@ TEST_CASE("of many ready tasks a worker is mailed two, of brief ones six, but no
     }
 }
 
+TEST_CASE("with several parts a task that waits for nobody comes behind none that waits, and one worker is kept for such tasks",
+          "[device][scheduler][parts]")
+{
+    // One runs; more wait for it than there are places; then come some that wait for nobody.
+    for (const u32 workers : {1u, 2u, 3u, 8u}) {
+        scheduler_test t({.window = 64, .workers = workers, .staging = true, .parts = 2});
+        t.start();
+        t.put(0);
+        t.settle();
+        constexpr u32 waiting = 40;
+        for (u32 slot = 1; slot <= waiting; ++slot) t.put_behind(slot, {0});
+        t.settle();
+        const auto due = [&](u32 w) { return t.engine.s.sent[w] - t.engine.s.seen[w]; };
+        u32 staged = 0;
+        for (u32 w = 0; w < workers; ++w) staged += due(w);
+        --staged; // the one that runs
+        CHECK(staged == std::min(waiting, device::staged_places<P>() * (workers - 1) - (workers > 1)));
+        for (u32 slot = waiting + 1; slot <= waiting + 2; ++slot) t.put(slot);
+        t.settle();
+        let_waits_end(t.engine);
+        for (u32 w = 0; w < workers; ++w) {
+            test_port port(t.engine.m, w, w);
+            bool waits = false;
+            for (u32 i = 0; i < due(w); ++i) {
+                const device::mail letter = device::mail::decode(
+                    P::load(device::edge::A4_mail, t.engine.m.mailboxes[w].mail[(i + 1) % P::mailbox_depth],
+                            device::order::relaxed, device::scope::device));
+                CHECK_FALSE((waits && letter.waits() == 0));
+                waits |= letter.waits() != 0;
+            }
+            CHECK_FALSE((waits && w + 1 == workers));
+        }
+        // At least one of the two is out: nothing that waits is in its way.
+        const bool out = P::get(t.engine.s.outstanding[waiting + 1]) == 1 && t.engine.s.runs_on[waiting + 1] != 0;
+        CHECK((out || workers == 1));
+    }
+}
+
 TEST_CASE("tickets: every block is drawn once, a park stops the drawing and the rest is drawn after it", "[device][scheduler]")
 {
     constexpr u32 blocks = 700;

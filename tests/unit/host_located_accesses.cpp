@@ -132,13 +132,14 @@ TEST_CASE("a stand-in's message has the accesses in its part and no blocks", "[h
             if (part == accesses.home || (accesses.parts >> part & 1) == 0) continue;
             host::message_room message;
             fill(message);
-            const u32 slots = host::make_stand_in(message, accesses, part, 12, word);
+            const u32 flags = part % 2 == 0 ? u32{abi::flag_counted} : 0u;
+            const u32 slots = host::make_stand_in(message, accesses, part, 12, flags, word);
             std::vector<entry> expected;
             for (u32 k = 0; k < accesses.count; ++k)
                 if (accesses.list[k].part == part) expected.push_back(entry_of(k, handles >> k & 1, accesses.list[k].mode));
             REQUIRE(entries_of(message) == expected);
             const abi::message_header h = header_of(message);
-            REQUIRE((h.blocks == 0 && h.type == 12 && h.flags == abi::flag_crossing && h.scalars == 0
+            REQUIRE((h.blocks == 0 && h.type == 12 && h.flags == (flags | abi::flag_crossing) && h.scalars == 0
                      && h.crossing.word == word.word));
             REQUIRE(slots == (h.plain_chunks() + abi::slot_chunks - 1) / abi::slot_chunks);
             for (u32 c = h.plain_chunks(); c < slots * abi::slot_chunks; ++c)

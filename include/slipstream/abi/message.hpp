@@ -18,7 +18,8 @@
 //   after   w0 = kind<<25 | ring, w1 = position bits 31..0, w2 = position bits 63..32
 //           ring 255: no task but a CUDA stream: join word = position bits 63..32, raised to at least bits 31..0 (it wraps)
 // A task that touches memory of several parts of an engine (config::parts) crosses: it goes to one of them, its home,
-// and a stand-in goes to each of the others, with what the task does to memory there, and without blocks (header w0 = 0).
+// and a stand-in goes to each of the others, with what the task does to memory there, and without blocks (header w0 = 0); its
+// flags say whether the task's worker counts for it.
 // See device/crossing.hpp.
 //
 // Kept free for what may come:
@@ -57,6 +58,7 @@ enum message_flags : u32 {
     flag_whole_memory = 1u << 0, ///< ordered against everything before and after
     flag_recorded = 1u << 1,     ///< reserved
     flag_gang = 1u << 2,         ///< reserved
+    flag_counted = flag_gang,    ///< of a stand-in, which has no blocks: counts_for_stand_ins()
     flag_rename = 1u << 3,       ///< reserved
     flag_no_access = 1u << 5,    ///< the accesses only rebuild the task struct; nothing is ordered by them
     flag_clear_failure = 1u << 6, ///< of a whole-memory task: all poison is forgotten when its turn comes
@@ -80,6 +82,13 @@ inline constexpr u32 meetings_max = 512; ///< of crossing tasks with the same ho
 /// What the host says of a task, or a stand-in, that ended for what happened in another part of the engine,
 /// until it has found out what that was.
 inline constexpr u32 status_crossing = 0xffffffff;
+
+inline constexpr u32 stand_ins_counted_max = 6;
+/// Does the worker of a crossing task count a block for each of its stand-ins? See device/crossing_stage.hpp.
+SLIPSTREAM_BOTH constexpr bool counts_for_stand_ins(u32 blocks, u32 stand_ins)
+{
+    return blocks == 1 && stand_ins <= stand_ins_counted_max;
+}
 
 /// Where a crossing task and its stand-ins meet.
 struct crossing_word {

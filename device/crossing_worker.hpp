@@ -1,0 +1,111 @@
+// The worker's part in staging tasks that cross (crossing_stage.hpp): it waits for tasks of other parts, too, and counts a block
+// for each of its own task's stand-ins when it is done.
+//
+// COST    of a mail that crosses, beside what others cost: a fence behind its polls always (the acquire loads of a single one's
+//         poll are not for it), one load of the chunk with its stand-ins, and an addition for each of them.
+// EDGES   A12, A12_finished_fence · R12, behind R5R12_fence: as of a worker's own part
+#pragma once
+#include "device/crossing_stage.hpp"
+
+namespace slipstream::device {
+
+/// What is to be done with a staged mail. To leave: at once, the engine is aborted or parks. To wait: await() was to
+/// give up after some time.
+enum class verdict : u32 { run, skip, leave, wait };
+
+/// A mail of a task of one block that crosses, as its worker has read it. A value, for functions out of line.
+template <class P>
+struct crossing_mail {
+    using team_type = typename P::team;
+
+    const typename P::chunk_word* chunks; ///< what it waits for, and the last one its stand-ins
+    u32 tag;
+    u32 waits;
+    task_record<P>* records;
+    task_record<P>* const* part_records;
+    const typename P::template word<u32>* stop;
+    typename P::template word<u32>* done;
+
+    SLIPSTREAM_BOTH task_record<P>& record(u32 slot) const
+    {
+        return is_far(slot) ? part_records[(slot >> 12) - 1][slot & 0xfff] : records[slot];
+    }
+
+    /// As worker_port::await(); of a task of another part any failure in its slot is enough to be skipped for.
+    SLIPSTREAM_BOTH verdict await(team_type& team, u32 polls_max, u32 done_now) const
+    {
+        typename P::template lane_array<awaited_task, 1> before;
+        u32 left = low_bits(waits);
+        for (u32 attempt = 0; left != 0; ++attempt) { // written before the mail, but perhaps seen after it
+            if (attempt != 0) {
+                if (stopped(team, attempt - 1, done_now)) return verdict::leave;
+                P::pause(attempt - 1);
+            }
+            left &= ~team.mask32([&](u32 k) {
+                if (!(left >> k & 1)) return false;
+                const abi::chunk chunk = P::load(edge::A4_mail, chunks[k], order::relaxed, scope::device);
+                before.at(0, k) = awaited_task::decode(chunk);
+                return awaited_task::tag_in(chunk) == tag;
+            });
+        }
+        left = low_bits(waits);
+        u32 suspects = 0;
+        for (u32 attempt = 0;; ++attempt) {
+            u32 failures = 0;
+            const u32 reached = team.mask32([&](u32 k) {
+                if (!(left >> k & 1)) return false;
+                const finished_count count{
+                    P::load(edge::A12_finished, record(before.at(0, k).slot).finished, order::relaxed, scope::device)};
+                if (!count.reached(before.at(0, k).target)) return false;
+                failures |= static_cast<u32>(count.has_failures()) << k;
+                return true;
+            });
+            suspects |= team.mask32([&](u32 k) { return (failures >> k & 1) != 0; });
+            left &= ~reached;
+            if (left == 0) break;
+            if (stopped(team, attempt, done_now)) return verdict::leave;
+            if (attempt == polls_max) return verdict::wait;
+            P::pause(attempt);
+        }
+        P::fence(edge::A12_finished_fence, order::acquire, scope::device);
+        if (suspects == 0) return verdict::run;
+        const u32 failed = team.mask32([&](u32 k) {
+            if (!(suspects >> k & 1)) return false;
+            const awaited_task task = before.at(0, k);
+            return is_far(task.slot)
+                || P::load(edge::P4_status, records[task.slot].failed_by, order::relaxed, scope::device) == task.identity;
+        });
+        return failed != 0 ? verdict::skip : verdict::run;
+    }
+
+    /// Behind the fence of its answer, by the one that answers.
+    SLIPSTREAM_BOTH void count_for_stand_ins() const
+    {
+        abi::chunk list;
+        for (u32 attempt = 0;; ++attempt) { // written before the mail, as above
+            list = P::load(edge::A4_mail, chunks[waits_max - 1], order::relaxed, scope::device);
+            if (awaited_task::tag_in(list) == tag) break;
+            P::pause(attempt);
+        }
+        SLIPSTREAM_ONE_COPY
+        for (u32 i = 0; i < stand_in_list::most; ++i) {
+            const u32 entry = stand_in_list::entry_in(list, i);
+            if (entry == 0) return;
+            P::add(edge::R12_finished, part_records[stand_in_list::part_of(entry)][stand_in_list::slot_of(entry)].finished,
+                   finished_count::block, order::relaxed, scope::device);
+        }
+    }
+
+private:
+    SLIPSTREAM_BOTH bool stopped(team_type& team, u32 attempt, u32 done_now) const
+    {
+        if (attempt % P::look_for_stop != P::look_for_stop - 1) return false;
+        const auto level = static_cast<stop_level>(
+            team.broadcast(team.leader() ? P::load(edge::P1_stop, *stop, order::relaxed, scope::device) : 0u));
+        if (level == stop_level::park && team.leader())
+            P::store(edge::R5_done, *done, done_now | done_word::paused_bit, order::relaxed, scope::device);
+        return level != stop_level::none;
+    }
+};
+
+} // namespace slipstream::device
