@@ -209,7 +209,7 @@ TEST_CASE("of many ready tasks a worker is mailed two, of brief ones six, but no
 TEST_CASE("with several parts a task that waits for nobody comes behind none that waits, and one worker is kept for such tasks",
           "[device][scheduler][parts]")
 {
-    // One runs; more wait for it than there are places; then come some that wait for nobody.
+    // One runs; more wait for it than are staged; then come some that wait for nobody.
     for (const u32 workers : {1u, 2u, 3u, 8u}) {
         scheduler_test t({.window = 64, .workers = workers, .staging = true, .parts = 2});
         t.start();
@@ -222,12 +222,11 @@ TEST_CASE("with several parts a task that waits for nobody comes behind none tha
         u32 staged = 0;
         for (u32 w = 0; w < workers; ++w) staged += due(w);
         --staged; // the one that runs
-        CHECK(staged == std::min(waiting, device::staged_places<P>() * (workers - 1) - (workers > 1)));
+        // So far nobody knows whether they are fast.
+        CHECK(staged == std::min(device::staged_places<P>() * (workers - 1), workers - workers / 4) - (workers > 1));
         for (u32 slot = waiting + 1; slot <= waiting + 2; ++slot) t.put(slot);
         t.settle();
-        let_waits_end(t.engine);
         for (u32 w = 0; w < workers; ++w) {
-            test_port port(t.engine.m, w, w);
             bool waits = false;
             for (u32 i = 0; i < due(w); ++i) {
                 const device::mail letter = device::mail::decode(
@@ -673,6 +672,51 @@ TEST_CASE("completions that are taken together wake whoever waits for them, few 
     CHECK((t.engine.s.pending[21] & 0xffff) == 1);
     CHECK((t.engine.s.in_flight[0] & 15) == 0);
     CHECK(t.engine.s.counters[device::handed_tasks] == expected.size());
+}
+
+TEST_CASE("with several parts tasks are linked beside one that is complete early, but not into its slot nor behind it",
+          "[device][linker][parts]")
+{
+    for (const u32 parts : {1u, 2u}) {
+        INFO(parts);
+        scheduler_test t({.window = 32, .workers = 4, .staging = true, .parts = parts});
+        t.start();
+        device::queue_consumer<P, device::ready_entry, edge::A14_ready, edge::R14_taken> ready(t.engine.s.ready_queue());
+        device::queue_producer<P, device::report, edge::R13_report, edge::A13_taken> reports(t.engine.s.report_queue());
+        const auto step = [&] {
+            while (t.linker->step(t.engine.team)) {}
+            std::set<u32> slots;
+            while (ready.available(t.engine.team) != 0) slots.insert(ready.pop().slot());
+            ready.release(t.engine.team);
+            return slots;
+        };
+        const auto complete = [&](u32 slot) {
+            reports.put(t.engine.team, device::report::make(device::report_kind::completed, slot));
+            reports.publish(t.engine.team);
+        };
+        t.put(0);
+        t.put_behind(1, {0});
+        REQUIRE(step() == std::set<u32>{0, 1});
+        complete(1); // before the one that it waits for
+        REQUIRE(step().empty());
+        REQUIRE(t.engine.s.early[0] == 2);
+        t.put(2);
+        t.put_behind(3, {1}); // which is complete
+        t.put(4);
+        t.put(1); // the early one's slot comes again
+        t.put(5);
+        if (parts == 1) CHECK(step().empty());
+        else CHECK(step() == std::set<u32>{2, 3, 4});
+        CHECK(t.engine.s.early[0] == 2);
+        complete(0);
+        const std::set<u32> rest = step();
+        if (parts == 1) CHECK(rest == std::set<u32>{1, 2, 3, 4, 5});
+        else CHECK(rest == std::set<u32>{1, 5});
+        CHECK(t.engine.s.early[0] == 0);
+        for (const u32 slot : {1u, 2u, 3u, 4u, 5u}) complete(slot);
+        CHECK(step().empty());
+        CHECK(t.linker->empty());
+    }
 }
 
 TEST_CASE("a slot that comes again while the linker looks is linked behind its own completion", "[device][linker]")
