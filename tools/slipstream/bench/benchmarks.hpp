@@ -45,7 +45,7 @@ figure wide_chain_figure(const bench_setup& s); ///< as many blocks as there are
 enum class declared;
 /// Of as many parts as the configuration says. With handles, so many of a hundred tasks read memory of two.
 figure throughput_figure(const bench_setup& s, declared what, u32 window, u32 crossing_percent = 0);
-inline constexpr u32 parts_for_rates = 6; ///< that the rates of `bench targets` are asked of
+inline constexpr u32 parts_usual = 6; ///< of the engine that the rates and METG of `bench targets` are asked of
 /// Bytes a task of one slot (declared::handles) or two (declared::four_ranges).
 figure bus_figure(const bench_setup& s, declared what);
 /// A task of very many blocks, beside the same body launched; its image holds the bodies of all kinds.

@@ -81,7 +81,7 @@ std::vector<figure> bench_parts(const bench_setup& s)
             divided.configuration.parts = parts;
             out.push_back(throughput_figure(divided, what, s.configuration.window));
         }
-    divided.configuration.parts = parts_for_rates;
+    divided.configuration.parts = parts_usual;
     for (const u32 crossing_percent : {1u, 10u})
         out.push_back(throughput_figure(divided, declared::handles, s.configuration.window, crossing_percent));
     return out;

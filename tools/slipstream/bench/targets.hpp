@@ -26,9 +26,9 @@ struct target {
     std::string why; ///< not measured, or measured and not counted
 };
 
-/// The rates of independent tasks are those of an engine of parts_for_rates parts, and METG that of one, where the user has not
-/// given `--parts`; all else is one control block's. Measures every row that has a benchmark, and lists the others. A row is met
-/// only on a GPU, with a verified figure and every reference measured in this run.
+/// The rates of independent tasks and METG are those of an engine of parts_usual parts, where the user has not given `--parts`,
+/// beside those of one; all else is one control block's. Measures every row that has a benchmark, and lists the others. A row is
+/// met only on a GPU, with a verified figure and every reference measured in this run.
 std::vector<target> measure_targets(const bench_setup& s, bool on_cuda);
 
 void print_targets(std::FILE* to, const std::vector<target>& targets);
