@@ -339,7 +339,7 @@ private:
     static constexpr u32 serial_brief_tasks = 5;
     static constexpr u32 broadcast_tasks = 11; ///< likewise: they take no place in single workers' mailboxes
     static constexpr u32 pace_tasks = 32;
-    static constexpr u64 brisk_ns = 200000; ///< rows of a stencil of 128 us tasks; brief ones, not yet staged far, take up to 100
+    static constexpr u64 brisk_ns = 100000; ///< a stencil's row as wide as the workers, of tasks of 64 us, takes that either way
     static constexpr u32 never = 1u << 31; ///< beyond any position in link_order that may come while the task is there
 
     const engine_memory<P>& m_;
