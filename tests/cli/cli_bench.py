@@ -6,7 +6,7 @@ from cli_harness import CliTest
 
 SMALL = ("--device", "host", "--tasks", 40, "--repeat", 2)
 BENCHMARKS = ("chain", "fan", "throughput", "echo", "blocks", "window", "parts", "bus", "bodies", "large", "idle", "growth", "submit")
-PARTS_FOR_RATES = 6  # as in bench/benchmarks.hpp: the parts of the engine in the rows of independent tasks
+PARTS_USUAL = 6  # as in bench/benchmarks.hpp: the parts of the engine in the rows of independent tasks and of METG
 
 
 def is_number_or_none(value):
@@ -81,7 +81,7 @@ class Bench(CliTest):
         result, done = self.json_of("bench", "parts", "--device", "host", "--tasks", 500, "--repeat", 1)
         handles, ranges = "handles, 2 in 1 out", "4 raw ranges"
         wanted = [(name(what, n), n) for what in (handles, ranges) for n in (1, 2, 4, 5, 6, 7)]
-        wanted += [(name(handles, PARTS_FOR_RATES) + f", {share} % of the tasks cross", PARTS_FOR_RATES) for share in (1, 10)]
+        wanted += [(name(handles, PARTS_USUAL) + f", {share} % of the tasks cross", PARTS_USUAL) for share in (1, 10)]
         self.assertEqual([(f["name"], f["control_blocks"]) for f in result["figures"]], wanted)
         for figure in result["figures"]:
             self.assertGreaterEqual(figure["workers"], figure["control_blocks"])
@@ -239,9 +239,9 @@ class Targets(CliTest):
                 self.assertIs(row["figure"]["verified"], True, row)
         self.assertIn("environment", result)
         self.assertIn("not measured", done.stderr)
-        rates = [row for row in rows if row["row"].endswith(f" {PARTS_FOR_RATES} parts")]
-        self.assertEqual([row["figure"]["control_blocks"] for row in rates], [PARTS_FOR_RATES] * 2)
-        for row in rates:
+        divided = [row for row in rows if row["row"].endswith(f" {PARTS_USUAL} parts")]
+        self.assertEqual([row["figure"]["control_blocks"] for row in divided], [PARTS_USUAL] * 3)
+        for row in divided:
             self.assertTrue(is_number_or_none(row["figure"]["one_control_block"]))
         one = [row for row in rows if "window 1024" in row["row"]]
         self.assertEqual([row["figure"]["control_blocks"] for row in one], [1])

@@ -103,10 +103,8 @@ void add_metg_row(target_list& list, const bench_setup& s, u32 parts)
     if (s.device.is_cuda()) names.push_back("graph-replay");
     const metg_result r = measure_metg(divided, {{"stencil_1d"}, names, 2});
     figure f = metg_figure(r, "slipstream");
-    if (parts > 1) {
-        const figure one = metg_figure(measure_metg(s, {{"stencil_1d"}, {"slipstream"}, 2}), "slipstream");
-        if (std::isfinite(one.value.median) || !one.verified) f = beside_one(std::move(f), one);
-    }
+    f.further.emplace_back("control_blocks", parts);
+    if (parts > 1) f = beside_one(std::move(f), metg_figure(measure_metg(s, {{"stencil_1d"}, {"slipstream"}, 2}), "slipstream"));
     const figure replay = metg_figure(r, "graph-replay");
     const bool comparable = replay.verified && std::isfinite(replay.value.median);
     if (comparable) f.alternatives = {{replay.name, replay.value.median}};
