@@ -7,7 +7,7 @@
 // in the way of whoever comes after it, until the home says that the task is complete.
 //
 // HOME      the task waits in the linker for its own predecessors and, as if they were one more, for all of its stand-ins
-//           (dependency_table::meet, arrive).
+//           (crossing_stage::meet, dependency_table::arrive).
 // CHANNEL   from each part to each other: a ring in device memory with room for all there ever is (sizes::channel_slots), so
 //           nobody looks for room. The messages carry their number, as mails do.
 // MEETING   a number that the host gives each crossing task, of its home's meetings_max; used again when the task is retired.

@@ -751,7 +751,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(crossings, u32, near, s.parts > 1 ? s.window : 0) /* abi::crossing_word of a task that crosses, or a stand-in */    \
     X(crossings_linked, word<u32>, near, 1) /* so many of these were ever linked; wraps */                               \
     X(meetings, u32, near, s.meetings()) /* see crossing_stage */                                                        \
-    X(stand_ins, stand_in_place, far, s.meetings() * s.parts) /* likewise, as the next six */                            \
+    X(stand_ins, stand_in_place, far, s.meetings() * s.parts) /* likewise, as the next five */                           \
     X(stand_in_lists, cell<stand_in_list>, far, s.parts > 1 ? s.window : 0)                                              \
     X(counted, u32, near, s.parts > 1 ? s.groups() : 0)                                                                  \
     X(pointed_at, u32, near, s.parts > 1 ? s.groups() : 0)                                                               \

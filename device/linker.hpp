@@ -299,13 +299,11 @@ private:
             const bool foreseen = load.blocks() == 1 && !table_.crossing().failed();
             return load.blocks() != 0 && (foreseen || !load.crosses() || !table_.crossing().waits(slot_of(k)));
         });
-        typename P::template lane_array<u32, 1> entries;
         team.each32([&](u32 k) {
             if (k >= count) return;
             const u32 slot = slot_of(k);
             const u32 below = (1u << k) - 1;
             const ready_entry entry = ready_entry::make(slot, linked_ + k + 1);
-            entries.at(0, k) = entry.word;
             if (ready >> k & 1) ready_.put_ahead(popcount(ready & below), entry);
             const u32 at = ordered_ + popcount(waiting & below);
             if (waiting >> k & 1) s_.link_order[at & (s_.queue_slots - 1)] = entry.word;
