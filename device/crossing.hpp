@@ -14,19 +14,26 @@
 // ORDER     the host writes crossing tasks into the rings of all their parts in one order. So the oldest task that is not
 //           complete has all of its stand-ins at the head of their rings or in their windows, where nothing is in their way: it
 //           runs, whatever the windows' sizes.
-// STAGED    most often the task is mailed before its stand-ins are ready: crossing_stage.hpp. It is done in its part's books when
-//           they are, whatever its worker says.
-// COST      a stand-in ready: one store, behind a fence. A look at the channels each step of a scheduler while a task that crosses
-//           is linked there, one load a lane beside its poll of the workers. A hop from part to part, if nothing was staged:
-//           release and poll of the predecessor, linker, message, poll, linker, mail: two rounds of schedulers and one of a linker
-//           more than a hop within one.
+// STAGED    most often the task is mailed before its stand-ins are ready: crossing_stage.hpp. When its worker has answered it is
+//           complete, and its stand-ins are answered, ready or not: what they wait for has run, since the worker has waited for
+//           it. Else the books of both parts would follow each other, row by row of a stencil, by two rounds of a scheduler and
+//           one of a linker each: that was all that such a row took (device/measured.md).
+// RETIRED   such a task, when its last stand-in is said to be ready; such a stand-in, when it is said to be. So their slots and
+//           the meeting's number do not come again before each has been said to be ready, once, and answered, once
+//           (control_state::unretired, told, meeting_held). In the linker's books both are early (dependency_table): they free
+//           who waits for them, and stay until those before them are complete.
+// COST      a stand-in ready: one store, behind a fence; its answer likewise. A look at the channels each step of a scheduler
+//           while a task that crosses is linked there, one load a lane beside its poll of the workers. A hop from part to part,
+//           if nothing was staged: release and poll of the predecessor, linker, message, poll, linker, mail: two rounds of
+//           schedulers and one of a linker more than a hop within one.
 // FAILURE   of a stand-in that would read poison the home is told so: the task is cancelled, and then the stand-in, as any task
-//           is. When a task has failed or was cancelled its stand-ins are cancelled, and poison what it would have written
+//           is. Once this part has seen any failure no task is complete before its stand-ins are ready: it is kept till then.
+//           When a task has failed or was cancelled its stand-ins are cancelled, and poison what it would have written
 //           there. Either has itself for a cause, unless there is one in its own part (poison::cancel_by_itself): the host
 //           knows which task a stand-in stands for.
 // OWNERS    ingest fills crossings · the linker alone: meetings, crossings_linked · the scheduler alone: meeting_slots,
-//           meeting_held, meetings_bad, crossings_ended, channel_sent, channel_seen. Of a channel the sending scheduler writes, the
-//           receiving one reads.
+//           meeting_held, meetings_bad, unretired, told, crossings_ended, channel_sent, channel_seen. Of a channel the sending
+//           scheduler writes, the receiving one reads.
 // EDGES     R4A5_step_fence (release, the sender's) -> R19_message · A19_message -> R4A5_step_fence (acquire, the receiver's):
 //           what a stand-in's predecessors wrote is visible to the task, and what the task wrote to those behind its stand-ins
 //           P7_crossings (linker -> scheduler: how many were ever linked), before R14_ready
@@ -34,6 +41,7 @@
 #pragma once
 #include "device/crossing_stage.hpp"
 #include "device/poison.hpp"
+#include <new>
 
 namespace slipstream::device {
 
@@ -62,11 +70,12 @@ struct crossing_message {
 };
 static_assert(window_slots_max <= 1u << 12 && abi::meetings_max <= 1u << 9);
 
-/// The scheduler's end. A value, for functions out of line, as poison_tables: engines of one part never call them.
+/// The scheduler's end: what its functions out of line work on. Engines of one part never call them.
 template <class P>
 struct crossing_tables {
     using team_type = typename P::team;
     using arrived_end = queue_producer<P, u32, edge::R20_arrived, edge::A20_room>;
+    using retired_end = queue_producer<P, u32, edge::R6_retired, edge::A6_notified>;
     using lane_values = typename P::template lane_array<u32, 1>;
 
     typename P::template word<u64>* channels;
@@ -74,6 +83,7 @@ struct crossing_tables {
     u32 part;
     u32 channel_slots;
     queue_storage<P, u32> arrived;
+    queue_storage<P, u32> retired;
     u32* crossings;
     u16* meeting_slots;
     u16* meeting_held;
@@ -85,6 +95,10 @@ struct crossing_tables {
     u32* cause_of;
     task_outcome* outcomes;
     typename P::template cell<task_head>* heads;
+    u32* ended;
+    u32* unretired;
+    u32* told;
+    const typename P::template cell<stand_in_list>* lists;
 
     /// Lanes that look at one channel.
     SLIPSTREAM_BOTH u32 lanes_each() const { return parts <= 2 ? 16 : parts <= 4 ? 8 : 4; }
@@ -118,6 +132,7 @@ struct crossing_tables {
 
     /// Takes the messages that a look brought, by the lanes of `there`: passes stand-ins that are ready on to the linker, and
     /// appends those that are answered to the tasks batch[0..completed). Returns how many these are, and took_bit if it took any.
+    /// Retires the tasks that were complete before and have waited for the last of their stand-ins.
     template <class Looked>
     SLIPSTREAM_BOTH u32 take(team_type& team, u32 completed, Looked looked, u32 there) const
     {
@@ -148,6 +163,9 @@ struct crossing_tables {
             const crossing_message message = crossing_message::decode(looked.at(0, k));
             if (answers >> k & 1) {
                 batch[completed + popcount(answers & low_bits(k))] = message.slot();
+                const u32 mine = 1u << message.slot() % 32;
+                if ((told[message.slot() / 32] & mine) != 0) team.clear_bits(told[message.slot() / 32], mine);
+                else team.set_bits(unretired[message.slot() / 32], mine); // it is still to be said ready
                 if ((bad >> k & 1) != 0 && cause_of[message.slot()] == 0) // else it has one in its own part
                     cause_of[message.slot()] = poison_tables<P>::crossing_cause;
                 return false;
@@ -163,15 +181,26 @@ struct crossing_tables {
             return (news >> k & 1) != 0 && meeting_held[meeting_at(k)] != 0 && all_came(meeting_held[meeting_at(k)] - 1u);
         });
         if (freed != 0) {
-            lane_values first;
+            lane_values first, tasks;
             team.match32(freed, meeting_at, first);
             freed = team.mask32([&](u32 k) { return (freed >> k & 1) != 0 && first.at(0, k) == k; });
-            team.each32([&](u32 k) {
-                if (!(freed >> k & 1)) return;
-                batch[completed + popcount(freed & low_bits(k))] = meeting_held[meeting_at(k)] - 1u;
+            const u32 free = team.mask32([&](u32 k) { // to be retired: it was complete before
+                if (!(freed >> k & 1)) return false;
+                const u32 slot = tasks.at(0, k) = meeting_held[meeting_at(k)] - 1u;
                 meeting_held[meeting_at(k)] = 0;
+                return is_unretired(slot);
+            });
+            freed &= ~free;
+            team.each32([&](u32 k) {
+                if (freed >> k & 1) batch[completed + popcount(freed & low_bits(k))] = tasks.at(0, k);
+                if (!(free >> k & 1)) return;
+                batch[completed + popcount(freed) + popcount(free & low_bits(k))] = tasks.at(0, k); // not for long
+                team.clear_bits(unretired[tasks.at(0, k) / 32], 1u << tasks.at(0, k) % 32);
+                SLIPSTREAM_ONE_COPY
+                for (u32 p = 0; p < parts; ++p) meeting_slots[meeting_at(k) * parts + p] = 0;
             });
             completed += popcount(freed);
+            retire(team, popcount(free), completed, counters[failures_seen] != 0 ? retired_look : 0);
         }
         team.each32([&](u32 k) {
             if (k < parts && k != part) seen[k] += run_of(k);
@@ -186,6 +215,38 @@ struct crossing_tables {
         return completed | took_bit;
     }
 
+    /// Those of the complete tasks batch[first..first + count) that end go into the queue of retired ones, with `flag`.
+    SLIPSTREAM_BOTH void retire(team_type& team, u32 count, u32 first, u32 flag) const
+    {
+        if (count == 0) return;
+        team.sync();
+        retired_end out(retired);
+        u32 crossed = 0;
+        SLIPSTREAM_ONE_COPY
+        for (u32 from = 0; from < count; from += 32) {
+            lane_values slots;
+            const u32 ending = team.mask32([&](u32 k) {
+                if (from + k >= count) return false;
+                const u32 slot = slots.at(0, k) = batch[first + from + k];
+                if (!is_unretired(slot)) return true;
+                if (flag == 0) outcomes[slot] = {}; // it is retired later, when failures may have been seen
+                return false;
+            });
+            crossed += popcount(team.mask32([&](u32 k) {
+                return (ending >> k & 1) != 0 && P::get(heads[slots.at(0, k)]).has(abi::flag_crossing);
+            }));
+            team.each32([&](u32 k) {
+                if (ending >> k & 1) out.put_ahead(popcount(ending & low_bits(k)), slots.at(0, k) | flag);
+            });
+            out.advance(popcount(ending)); // never full: it has room for every slot
+        }
+        out.publish(team);
+        if (crossed != 0 && team.leader()) *ended += crossed;
+        team.sync();
+    }
+
+    SLIPSTREAM_BOTH bool is_unretired(u32 slot) const { return (unretired[slot / 32] >> slot % 32 & 1) != 0; }
+
     /// By a lane: have all stand-ins of the task in `slot` said that they are ready?
     SLIPSTREAM_BOTH bool all_came(u32 slot) const
     {
@@ -196,8 +257,9 @@ struct crossing_tables {
         return came == word.peer();
     }
 
-    /// Takes out of batch[0..count) the tasks that are done and whose stand-ins have not all said that they are ready (they were
-    /// foreseen: crossing_stage.hpp): they are kept until these have. Returns how many are left.
+    /// Of the tasks batch[0..count) those whose stand-ins have not all said that they are ready (they were foreseen:
+    /// crossing_stage.hpp) are kept until these have. Those whose stand-ins are known by a list are complete nevertheless, unless
+    /// some task has failed; the others are taken out. Returns how many are left.
     SLIPSTREAM_BOTH u32 hold(team_type& team, u32 count) const
     {
         u32 kept = 0;
@@ -209,7 +271,9 @@ struct crossing_tables {
                 const u32 entry = entries.at(0, k) = batch[first + k];
                 if (entry >> 31 != 0 || !crosses(entry) || all_came(entry)) return true; // or was skipped
                 meeting_held[abi::crossing_word{crossings[entry]}.meeting()] = static_cast<u16>(1 + entry);
-                return false;
+                if (counters[failures_seen] != 0 || P::get(lists[entry]).pairs[0] == 0) return false;
+                team.set_bits(unretired[entry / 32], 1u << entry % 32);
+                return true;
             });
             team.each32([&](u32 k) { if (stay >> k & 1) batch[kept + popcount(stay & low_bits(k))] = entries.at(0, k); });
             team.sync();
@@ -218,11 +282,22 @@ struct crossing_tables {
         return kept;
     }
 
-    /// The stand-ins in the first `count` of `slots` are ready, or were cancelled: those that `gone` has a bit of.
+    /// The stand-ins in the first `count` of `slots` are ready, or were cancelled: those that `gone` has a bit of. Retires those
+    /// that their homes have answered before. Uses `batch`.
     SLIPSTREAM_BOTH void tell_homes(team_type& team, lane_values slots, u32 count, u32 gone) const
     {
         lane_values homes;
-        team.each32([&](u32 k) { if (k < count) homes.at(0, k) = abi::crossing_word{crossings[slots.at(0, k)]}.peer(); });
+        const u32 answered = team.mask32([&](u32 k) {
+            if (k >= count) return false;
+            homes.at(0, k) = abi::crossing_word{crossings[slots.at(0, k)]}.peer();
+            return is_unretired(slots.at(0, k));
+        });
+        team.each32([&](u32 k) {
+            if (k >= count) return;
+            const u32 slot = slots.at(0, k), mine = 1u << slot % 32;
+            if (answered >> k & 1) team.clear_bits(unretired[slot / 32], mine);
+            else team.set_bits(told[slot / 32], mine);
+        });
         SLIPSTREAM_ONE_COPY
         for (u32 rest = low_bits(count); rest != 0;) { // most often all have one home
             const u32 home = team.from_lane(homes, lowest_bit(rest));
@@ -240,6 +315,8 @@ struct crossing_tables {
             rest &= ~those;
         }
         team.sync();
+        team.each32([&](u32 k) { if (answered >> k & 1) batch[popcount(answered & low_bits(k))] = slots.at(0, k); });
+        retire(team, popcount(answered), 0, counters[failures_seen] != 0 ? retired_look : 0);
     }
 
     SLIPSTREAM_BOTH bool crosses(u32 slot) const { return P::get(heads[slot]).crosses(); }
@@ -256,6 +333,17 @@ struct crossing_tables {
                 const u32 slot = batch[first + lowest_bit(some)];
                 const u32 meeting = abi::crossing_word{crossings[slot]}.meeting();
                 const auto kind = settled && outcomes[slot].failure != 0 ? crossing_message::failed : crossing_message::done;
+                if (is_unretired(slot)) { // not all of them have come: its list has all
+                    const stand_in_list list = P::get(lists[slot]);
+                    team.each32([&](u32 k) {
+                        const u32 entry = k < stand_in_list::most ? list.at(k) : 0;
+                        if (entry == 0) return;
+                        const u32 to = stand_in_list::part_of(entry);
+                        send(to, ++sent[to], crossing_message::make(kind, stand_in_list::slot_of(entry), meeting));
+                    });
+                    team.sync();
+                    continue;
+                }
                 team.each32([&](u32 k) {
                     if (k >= parts) return;
                     const u32 stand_in = meeting_slots[meeting * parts + k];
@@ -287,8 +375,7 @@ struct crossing_tables {
     static constexpr u32 took_bit = 1u << 31;
 };
 
-/// What the scheduler calls where there are several parts. Out of line, where arguments lie in local memory, is what seldom
-/// happens.
+/// What the scheduler calls where there are several parts. Out of line is what seldom happens.
 template <class P>
 class crossing {
 public:
@@ -298,6 +385,12 @@ public:
 
     SLIPSTREAM_BOTH crossing(const engine_memory<P>& memory, const control_state<P>& state) : m_(memory), s_(state) {}
 
+    /// Once a launch, before the first step: what the functions out of line read lies in fast memory. Handed over at each call it
+    /// would take two dozen stores, and registers for what is to be stored all the time.
+    SLIPSTREAM_BOTH void begin() const
+    {
+        team_type::each32([&](u32 k) { if (k == 0) new (s_.crossing_words) crossing_tables<P>(tables()); });
+    }
     /// Is a task that crosses, or a stand-in, linked here and not known to have come to its end? All those that were handed
     /// over are counted: relaxed, since the queue of ready tasks orders the linker's count. While there is none nobody sends a
     /// message that is of use yet: it stays in its channel.
@@ -321,61 +414,70 @@ public:
     /// Behind a fence: what the linker hears by it must not come before what other linkers have said (crossing_stage.hpp).
     SLIPSTREAM_BOTH u32 take(team_type& team, u32 completed, looked_type looked, u32 there) const
     {
-        return take_out(tables(), team, completed, looked, there);
+        return take_out(book(), team, completed, looked, there);
     }
     SLIPSTREAM_BOTH u32 hold(team_type& team, u32 count) const
     {
         u32 mine = 0;
         SLIPSTREAM_ONE_COPY
         for (u32 k = team.rank(); k < count; k += team.size()) mine |= P::get(s_.heads[s_.batch[k] & 0xffff]).crosses();
-        return team.any(mine != 0) ? hold_out(tables(), team, count) : count;
+        return team.any(mine != 0) ? hold_out(book(), team, count) : count;
     }
     SLIPSTREAM_BOTH void tell_homes(team_type& team, lane_values slots, u32 count, u32 gone) const
     {
-        tell_homes_out(tables(), team, slots, count, gone);
+        tell_homes_out(book(), team, slots, count, gone);
     }
     SLIPSTREAM_BOTH void answer(team_type& team, u32 count, bool settled) const
     {
-        u32 mine = 0;
+        bool mine = false;
         SLIPSTREAM_ONE_COPY
-        for (u32 k = team.rank(); k < count; k += team.size()) mine += P::get(s_.heads[s_.batch[k]]).has(abi::flag_crossing);
-        const u32 ended = team.reduce_add(mine);
-        if (ended == 0) return;
-        answer_out(tables(), team, count, settled);
-        if (team.leader()) *s_.crossings_ended += ended;
-        team.sync();
+        for (u32 k = team.rank(); k < count; k += team.size()) mine |= P::get(s_.heads[s_.batch[k]]).crosses();
+        if (team.any(mine)) answer_out(book(), team, count, settled);
     }
-    SLIPSTREAM_BOTH bool gives_up(team_type& team, u32 slot) const { return gives_up_out(tables(), team, slot); }
+    SLIPSTREAM_BOTH bool is_unretired(u32 slot) const { return (s_.unretired[slot / 32] >> slot % 32 & 1) != 0; }
+    /// Puts those of the complete tasks batch[0..count) that end into the queue of retired ones, with `flag`.
+    SLIPSTREAM_BOTH void retire(team_type& team, u32 count, u32 flag) const { retire_out(book(), team, count, flag); }
+    SLIPSTREAM_BOTH bool gives_up(team_type& team, u32 slot) const { return gives_up_out(book(), team, slot); }
     /// Was some stand-in cancelled whose task has not been looked at yet?
     SLIPSTREAM_BOTH bool bad() const { return s_.counters[bad_meetings] != 0; }
 
     static constexpr u32 took_bit = crossing_tables<P>::took_bit;
 
 private:
+    SLIPSTREAM_BOTH crossing_tables<P>* book() const { return reinterpret_cast<crossing_tables<P>*>(s_.crossing_words); }
+    static_assert(sizeof(crossing_tables<P>) <= sizeof(u64) * crossing_words_max);
     SLIPSTREAM_BOTH crossing_tables<P> tables() const
     {
-        return {m_.channels, m_.n.parts, m_.n.part, m_.n.channel_slots(), s_.arrived_queue(),
+        return {m_.channels, m_.n.parts, m_.n.part, m_.n.channel_slots(), s_.arrived_queue(), s_.retired_queue(),
                 s_.crossings, s_.meeting_slots, s_.meeting_held, s_.meetings_bad, s_.channel_sent, s_.channel_seen,
-                s_.batch, s_.counters, s_.poison_cause_of, s_.poison_outcomes, s_.heads};
+                s_.batch, s_.counters, s_.poison_cause_of, s_.poison_outcomes, s_.heads, s_.crossings_ended,
+                s_.unretired, s_.told, s_.stand_in_lists};
     }
-    SLIPSTREAM_BOTH_RARE static u32 take_out(const crossing_tables<P> t, team_type team, u32 completed,
+    SLIPSTREAM_BOTH_RARE static u32 take_out(const crossing_tables<P>* t, team_type team, u32 completed,
                                              looked_type looked, u32 there)
     {
-        return t.take(team, completed, looked, there);
+        return t->take(team, completed, looked, there);
     }
-    SLIPSTREAM_BOTH_RARE static u32 hold_out(const crossing_tables<P> t, team_type team, u32 count) { return t.hold(team, count); }
-    SLIPSTREAM_BOTH_RARE static void tell_homes_out(const crossing_tables<P> t, team_type team, lane_values slots, u32 count,
+    SLIPSTREAM_BOTH_RARE static u32 hold_out(const crossing_tables<P>* t, team_type team, u32 count)
+    {
+        return t->hold(team, count);
+    }
+    SLIPSTREAM_BOTH_RARE static void tell_homes_out(const crossing_tables<P>* t, team_type team, lane_values slots, u32 count,
                                                     u32 gone)
     {
-        t.tell_homes(team, slots, count, gone);
+        t->tell_homes(team, slots, count, gone);
     }
-    SLIPSTREAM_BOTH_RARE static void answer_out(const crossing_tables<P> t, team_type team, u32 count, bool settled)
+    SLIPSTREAM_BOTH_RARE static void answer_out(const crossing_tables<P>* t, team_type team, u32 count, bool settled)
     {
-        t.answer(team, count, settled);
+        t->answer(team, count, settled);
     }
-    SLIPSTREAM_BOTH_RARE static bool gives_up_out(const crossing_tables<P> t, team_type team, u32 slot)
+    SLIPSTREAM_BOTH_RARE static void retire_out(const crossing_tables<P>* t, team_type team, u32 count, u32 flag)
     {
-        return t.gives_up(team, slot);
+        t->retire(team, count, 0, flag);
+    }
+    SLIPSTREAM_BOTH_RARE static bool gives_up_out(const crossing_tables<P>* t, team_type team, u32 slot)
+    {
+        return t->gives_up(team, slot);
     }
 
     const engine_memory<P>& m_;

@@ -11,8 +11,7 @@
 // COUNTED     a stand-in of a task of one block (and of stand_ins_counted_max stand-ins at most): the task's worker counts a block
 //             in its slot when it is done, and who waits behind the stand-in goes on. Known when it is submitted
 //             (abi::flag_counted), so that others may be staged behind it as soon as it is linked. The books follow by the way
-//             that crossing.hpp has: the home's scheduler keeps a task that is done before all of its stand-ins were said to be
-//             ready (control_state::meeting_held).
+//             that crossing.hpp has (RETIRED).
 // STAGED      a task of one block all of whose stand-ins are ready or foreseen: its worker waits for what its own linker knows of,
 //             and for what was named.
 // STANDSTILL  none, though what a mail waits for may not be mailed yet, by three rules of the scheduler and the linker. Mails that
@@ -92,22 +91,30 @@ struct staging_inbox {
     {
         return channels[(from * parts + to) * channel_slots + (number & (channel_slots - 1))];
     }
-    /// A bit for each lane whose look brought the next message but so many of its channel.
-    SLIPSTREAM_BOTH u32 look(team_type& team, looked_type& looked) const
+    /// By lane k: what may be the next message but so many of a channel.
+    SLIPSTREAM_BOTH void look(team_type& team, looked_type& looked) const
+    {
+        team.each32([&](u32 k) {
+            const u32 from = k / each();
+            looked.at(0, k) = {};
+            if (from >= parts || from == part) return;
+            looked.at(0, k)
+                = P::load(edge::A26_staging, place(from, part, seen[from] + 1 + k % each()), order::relaxed, scope::device);
+        });
+    }
+    /// A bit for each lane whose look brought one.
+    SLIPSTREAM_BOTH u32 came(team_type& team, looked_type& looked) const
     {
         return team.mask32([&](u32 k) {
             const u32 from = k / each();
-            if (from >= parts || from == part) return false;
-            const u32 number = seen[from] + 1 + k % each();
-            looked.at(0, k) = P::load(edge::A26_staging, place(from, part, number), order::relaxed, scope::device);
-            return staging_message::is(looked.at(0, k), number);
+            return from < parts && from != part && staging_message::is(looked.at(0, k), seen[from] + 1 + k % each());
         });
     }
-    /// Takes them, and all that have come since.
+    /// Takes them; where a look was too short for all that had come, the others, too.
     SLIPSTREAM_BOTH void take(team_type& team, looked_type looked, u32 there) const
     {
         SLIPSTREAM_ONE_COPY
-        for (; there != 0; there = look(team, looked)) {
+        while (there != 0) {
             const auto run_of = [&](u32 from) { // as there is no gap before them
                 return lowest_bit(~(there >> from * each() & low_bits(each())));
             };
@@ -117,8 +124,12 @@ struct staging_inbox {
                 stand_ins[message.meeting * parts + k / each()] = {message.target, message.slot | message.awaited << 16};
                 team.set_bits(meetings[message.meeting], 1u << (8 + k / each()));
             });
+            const bool more = team.mask32([&](u32 k) { return k < parts && k != part && run_of(k) == each(); }) != 0;
             team.each32([&](u32 k) { if (k < parts && k != part) seen[k] += run_of(k); });
             team.sync();
+            if (!more) return;
+            look(team, looked);
+            there = came(team, looked);
         }
     }
 };
@@ -289,12 +300,13 @@ public:
         return 1;
     }
 
-    /// Takes all messages that have come. True if there were any.
-    SLIPSTREAM_BOTH bool take(team_type& team) const
+    /// One load a lane, which flies while other things are done.
+    SLIPSTREAM_BOTH void look(team_type& team, typename staging_inbox<P>::looked_type& looked) const { inbox().look(team, looked); }
+    /// Takes all messages that had come by that look. True if there were any.
+    SLIPSTREAM_BOTH bool take(team_type& team, typename staging_inbox<P>::looked_type& looked) const
     {
         const staging_inbox<P> in = inbox();
-        typename staging_inbox<P>::looked_type looked;
-        const u32 there = in.look(team, looked);
+        const u32 there = in.came(team, looked);
         if (there == 0) return false;
         take_out(in, team, looked, there);
         return true;

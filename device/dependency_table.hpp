@@ -534,7 +534,11 @@ private:
                 list.slots[i] = s_.arriving_after[k * waits_max + i]; // beyond `count` anything
             s_.waits_for[slot] = list; // whole, for those of the batch that wait for this one
         });
-        const bool some_many = team.mask32([&](u32 k) { return (rows >> k & 1) != 0 && waits.at(0, k) > waits_near_max; }) != 0;
+        u32 less = ~0u; // its minimum is the maximum of what it is the complement of
+        team.each32([&](u32 k) {
+            if ((rows >> k & 1) != 0 && waits.at(0, k) <= waits_max) less = ~waits.at(0, k) < less ? ~waits.at(0, k) : less;
+        });
+        const u32 most = ~team.reduce_min(less);
         typename P::template lane_array<predecessor_list, 1> of_latest;
         team.each32([&](u32 k) {
             if (rows >> k & 1) of_latest.at(0, k) = s_.waits_for[latest.at(0, k)];
@@ -560,18 +564,16 @@ private:
                 for (u32 i = 0; i < waits_near_max; ++i) listed |= (i < implied.number) & (implied.slots[i] == p);
                 return listed & is_later(last_number, number_of(p));
             };
-            waits.at(0, k) = enter(team, k, slot, all, some_many, is_implied);
+            waits.at(0, k) = enter(team, k, slot, all, most, is_implied);
             s_.waits_for[slot].number = static_cast<u16>(waits.at(0, k));
         });
     }
 
     /// By a lane: enters a task with those of its `all` predecessors, in arriving_after, that are not implied. Returns
-    /// how many. Step after step for all of them, so that their loads and atomics fly together; no more than
-    /// waits_near_max unless `some_many`.
+    /// how many. Step after step for all of them, so that their loads and atomics fly together; `most`: of any lane.
     template <class IsImplied>
-    SLIPSTREAM_BOTH u32 enter(team_type& team, u32 k, u32 slot, u32 all, bool some_many, IsImplied is_implied) const
+    SLIPSTREAM_BOTH u32 enter(team_type& team, u32 k, u32 slot, u32 all, u32 most, IsImplied is_implied) const
     {
-        const u32 most = some_many ? waits_max : waits_near_max; // equal on all lanes
         u32 p[waits_max], place[waits_max];
         u32 enters = 0;
         SLIPSTREAM_UNROLL

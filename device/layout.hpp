@@ -92,6 +92,7 @@ inline constexpr u32 batch_max = 32;    ///< tasks, and pool blocks, that admiss
 inline constexpr u32 batch_cells_bits = 9;
 inline constexpr u32 batch_marks_max = 4;
 inline constexpr u32 covered_max = 256; ///< accesses that a batch supersedes; further ones wait for the next that covers them
+inline constexpr u32 crossing_words_max = 32;
 inline constexpr u32 arrived_max = 64;  ///< stand-ins (crossing.hpp) between scheduler and linker
 inline constexpr u32 order_words = 8;   ///< of an order to admission's crew
 inline constexpr u32 submissions_ahead_max = 65536; ///< so far a ring may be ahead of its low-water mark
@@ -615,6 +616,8 @@ struct alignas(16) stand_in_list {
     SLIPSTREAM_BOTH static u32 entry(u32 part, u32 slot) { return there | part << 12 | slot; }
     SLIPSTREAM_BOTH static u32 part_of(u32 entry) { return entry >> 12 & 7; }
     SLIPSTREAM_BOTH static u32 slot_of(u32 entry) { return entry & 0xfff; }
+    /// Entry i < most, or 0. No index: on the GPU the list would lie in memory for it.
+    SLIPSTREAM_BOTH u32 at(u32 i) const { return (i < 2 ? pairs[0] : i < 4 ? pairs[1] : pairs[2]) >> i % 2 * 16 & 0xffff; }
     SLIPSTREAM_BOTH abi::chunk encode(u32 tag) const { return {{pairs[0], pairs[1], pairs[2], tag}}; }
     SLIPSTREAM_BOTH static u32 entry_in(const abi::chunk& c, u32 i) { return c.w[i / 2] >> i % 2 * 16 & 0xffff; }
 };
@@ -801,8 +804,12 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(batch, u32, near, s.queue_slots()) /* slots completed in this step */                                             \
     X(meeting_slots, u16, near, s.meetings() * s.parts) /* 1 + slot of the stand-in in each part that is to be answered */ \
     X(meeting_held, u16, near, s.meetings()) /* 1 + slot of the task, if it is done and has to wait for a stand-in's word */ \
+    X(unretired, u32, near, s.parts > 1 ? s.groups() : 0) /* a bit a slot: complete, but a stand-in, not said to be ready \
+                                                             yet, or a task with such a one (crossing.hpp) */          \
+    X(told, u32, near, s.parts > 1 ? s.groups() : 0) /* a bit a slot: a stand-in that is said to be ready, and not answered */ \
     X(meetings_bad, u32, near, s.meetings() / 32) /* a bit a meeting: a stand-in of it was cancelled,                   \
                                                      and the task has not been looked at */                             \
+    X(crossing_words, u64, near, s.parts > 1 ? crossing_words_max : 0) /* the scheduler's: see crossing */                \
     X(crossings_ended, u32, near, 1)     /* tasks that cross and stand-ins that ever came to their end; wraps */          \
     X(channel_sent, u32, near, s.parts)  /* messages ever sent to each part; wraps */                                    \
     X(channel_seen, u32, near, s.parts)  /* ever taken from it; wraps */                                                 \

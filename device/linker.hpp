@@ -46,20 +46,20 @@ public:
         const u32 arrived = several() || early_ == 0 ? admitted_.available(team) : 0;
         bool busy = false;
         const u32 came = several() ? arrived_.available(team) : 0;
+        typename staging_inbox<P>::looked_type looked; // behind that: what other linkers said comes before what schedulers
+                                                       // conclude from it
+        const bool looks = several() && (came != 0 || table_.crossing().some());
+        if (looks) table_.crossing().look(team, looked);
         SLIPSTREAM_ONE_COPY
-        for (bool first = true;; first = false) {
-            const u32 count = reports_.available(team);
-            if (count == 0 && !first) break;
-            // What other linkers said comes before what schedulers conclude from it.
-            if (several() && (came != 0 || table_.crossing().some()))
-                if (table_.crossing().take(team)) busy = look_again_ = true;
-            if (count == 0) break;
+        for (u32 count; (count = reports_.available(team)) != 0;) {
             take(team, count < 32 ? count : 32);
             busy = look_again_ = true;
         }
+        if (looks && table_.crossing().take(team, looked)) busy = look_again_ = true;
         if (came != 0) busy |= take_arrivals(team, came);
-        if (several() && early_ != 0) take_off_early(team); // who waited for an arrival
-        if (arrived != 0 && !busy && (several() || early_ == 0)) // else staging comes first: somebody may be done soon
+        if (several() && busy && early_ != 0) take_off_early(team); // who waited for a report, or for an arrival
+        // Else staging comes first: somebody may be done soon. But where there are several parts others' tasks wait to be foreseen.
+        if (arrived != 0 && (several() ? !busy || arrived >= link_many : !busy && early_ == 0))
             if (const u32 count = not_early(team, arrived < 32 ? arrived : 32); count != 0) {
                 link(team, count);
                 busy = true;
@@ -129,7 +129,7 @@ private:
             if (several()) note_pace(team, popcount(left));
             left &= ~done;
         }
-        if (early_ != 0) take_off_early(team);
+        if (!several() && early_ != 0) take_off_early(team);
         if (left != 0) {
             team.each32([&](u32 k) {
                 if (left >> k & 1) team.set_bits(s_.early[slot_of(k) / 32], 1u << slot_of(k) % 32);
@@ -336,6 +336,7 @@ private:
     static constexpr u32 serial_tasks = 2; ///< with so many handed over, a program is taken for one task after another
     static constexpr u32 serial_brief_tasks = 5;
     static constexpr u32 broadcast_tasks = 11; ///< likewise: they take no place in single workers' mailboxes
+    static constexpr u32 link_many = 16; ///< so many are linked at once, of an engine of several parts
     static constexpr u32 pace_tasks = 32;
     static constexpr u64 brisk_ns = 100000; ///< a stencil's row as wide as the workers, of tasks of 64 us, takes that either way
     static constexpr u32 never = 1u << 31; ///< beyond any position in link_order that may come while the task is there

@@ -34,7 +34,7 @@
 //
 // CROSSING (device/crossing.hpp) where there are several parts: a stand-in is not mailed, its task's home is told; and completed
 //   when that one answers. While none is linked here, nothing of it is looked at. The linker hears of what was seen behind the
-//   step's fence then, not before. A task that is done before all of its stand-ins were said to be ready is kept till then.
+//   step's fence then, not before. A task that is done before all of its stand-ins were said to be ready is retired only then.
 //
 // FAILURE (device/poison.hpp) once a body has failed, completed tasks are settled behind the fence and before the linker hears of
 //   them; the head of the ready queue is judged before its first mail. A cancelled task is completed by the next step, without
@@ -79,6 +79,7 @@ public:
           ready_(state.ready_queue()), reports_(state.report_queue()), retired_(state.retired_queue())
     {
         read_seen();
+        if (several()) crossing_.begin();
     }
 
     /// One round: poll, hand completions to the linker, fence, bookkeeping while the linker works, mail what is ready. True when it
@@ -114,6 +115,7 @@ public:
             if (const u32 there = crossing_.came(team, looked); there != 0) {
                 fence(team); // before the linker hears of it, too
                 fenced = true;
+                note_last(team); // those that have waited for this are retired
                 const u32 taken = crossing_.take(team, completed, looked, there);
                 told = (taken & crossing<P>::took_bit) != 0;
                 completed = taken & ~crossing<P>::took_bit;
@@ -391,17 +393,26 @@ private:
         return completed;
     }
 
-    /// Tells the notifier of the completed tasks batch[0..count). Their slots travel on through admission to ingest.
+    /// Tells the notifier of the completed tasks batch[0..count), but for those that cross and are retired later. Their slots
+    /// travel on through admission to ingest.
     SLIPSTREAM_BOTH void retire(team_type& team, u32 count)
     {
         if (count == 0) return;
-        // Nothing may be in flight when they are gone.
-        if (broadcasts_.may_be_last(mails_) && team.leader()) P::set(*s_.first_sent, s_.sent[0] + broadcasts_.uncounted());
+        note_last(team);
         const u32 flag = settled_ ? retired_look : 0;
+        if (several()) {
+            crossing_.retire(team, count, flag);
+            return;
+        }
         SLIPSTREAM_ONE_COPY
         for (u32 k = team.rank(); k < count; k += team.size()) retired_.put_ahead(k, s_.batch[k] | flag);
         retired_.advance(count); // never full: it has room for every slot
         retired_.publish(team);
+    }
+    /// Before tasks are retired: nothing may be in flight when they are gone.
+    SLIPSTREAM_BOTH void note_last(team_type& team)
+    {
+        if (broadcasts_.may_be_last(mails_) && team.leader()) P::set(*s_.first_sent, s_.sent[0] + broadcasts_.uncounted());
     }
 
     SLIPSTREAM_BOTH bool is_brief(u32 slot) const { return (s_.brief[slot / 32] >> slot % 32 & 1) != 0; }
@@ -669,9 +680,12 @@ private:
                 if (static_cast<std::int32_t>(ready_.position() + highest_bit(found[stand_in]) - fenced_) >= 0) fence(team);
                 u32 gone = 0;
                 SLIPSTREAM_ONE_COPY
-                for (u32 k = 0; poisoned_ && k < stand_ins; ++k)
-                    gone |= static_cast<u32>(poison_.cancels(team, ready_.peek(k).slot())) << k;
+                for (u32 k = 0; poisoned_ && k < stand_ins; ++k) {
+                    const u32 slot = ready_.peek(k).slot();
+                    gone |= static_cast<u32>(!crossing_.is_unretired(slot) && poison_.cancels(team, slot)) << k;
+                }
                 team.each32([&](u32 k) { if (k < stand_ins) facts.at(0, k) = ready_.peek(k).slot(); });
+                note_last(team);
                 crossing_.tell_homes(team, facts, stand_ins, gone);
                 ready_.skip(stand_ins);
             }
