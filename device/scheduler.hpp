@@ -1188,7 +1188,7 @@ private:
     broadcasts<P, Broadcasts> broadcasts_;
     queue_consumer<P, ready_entry, edge::A14_ready, edge::R14_taken, order::relaxed> ready_; // never full, as the next two
     queue_producer<P, report, edge::R13_report, edge::A13_taken, order::relaxed> reports_;
-    queue_producer<P, u32, edge::R6_retired, edge::A6_notified> retired_;
+    queue_producer<P, u32, edge::R6_retired, edge::A6_notified> retired_; // of one part: else crossing_tables::retire has its end
     bool parking_ = false;
     bool poisoned_ = false; ///< poison_.any(), for this step
     bool settled_ = false;  ///< the batch in hand has outcomes

@@ -302,6 +302,7 @@ TEST_CASE("a task that crosses is complete before its stand-in is said to be rea
             watches_answers<false>::early = 0;
             CHECK_FALSE(run<watches_answers<false>>(program, walks("crossing, answered before"), by).failure);
             CHECK(watches_answers<false>::early != 0);
+            CHECK(watches_answers<false>::said == std::array<int, abi::meetings_max>{}); // each as often ready as answered
             watches_answers<true>::said = {};
             CHECK(run<watches_answers<true>>(program, walks("crossing, answered before and not said to be ready"), by).failure);
         }
