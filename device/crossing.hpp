@@ -86,7 +86,7 @@ struct crossing_tables {
     queue_storage<P, u32> retired;
     u32* crossings;
     u16* meeting_slots;
-    u16* meeting_held;
+    u32* meeting_held;
     u32* meetings_bad;
     u32* sent;
     u32* seen;
@@ -172,13 +172,16 @@ struct crossing_tables {
             }
             arrivals.put_ahead(popcount(news & low_bits(k)), arrival::make(message.meeting(), k / each, message.slot()).word);
             meeting_slots[message.meeting() * parts + k / each] = static_cast<u16>(1 + message.slot());
+            team.add(meeting_held[message.meeting()], came_one);
             const u32 bit = 1u << message.meeting() % 32;
             return (bad >> k & 1) != 0 && (team.set_bits(meetings_bad[message.meeting() / 32], bit) & bit) == 0;
         });
         completed += popcount(answers);
         const auto meeting_at = [&](u32 k) { return crossing_message::decode(looked.at(0, k)).meeting(); };
         u32 freed = team.mask32([&](u32 k) { // whose task is done and has waited for this
-            return (news >> k & 1) != 0 && meeting_held[meeting_at(k)] != 0 && all_came(meeting_held[meeting_at(k)] - 1u);
+            if (!(news >> k & 1)) return false;
+            const u32 held = meeting_held[meeting_at(k)] & held_mask;
+            return held != 0 && all_came(held - 1);
         });
         if (freed != 0) {
             lane_values first, tasks;
@@ -186,9 +189,11 @@ struct crossing_tables {
             freed = team.mask32([&](u32 k) { return (freed >> k & 1) != 0 && first.at(0, k) == k; });
             const u32 free = team.mask32([&](u32 k) { // to be retired: it was complete before
                 if (!(freed >> k & 1)) return false;
-                const u32 slot = tasks.at(0, k) = meeting_held[meeting_at(k)] - 1u;
-                meeting_held[meeting_at(k)] = 0;
-                return is_unretired(slot);
+                const u32 held = meeting_held[meeting_at(k)];
+                const u32 slot = tasks.at(0, k) = (held & held_mask) - 1;
+                const bool ends = is_unretired(slot);
+                meeting_held[meeting_at(k)] = ends ? 0 : held & ~held_mask;
+                return ends;
             });
             freed &= ~free;
             team.each32([&](u32 k) {
@@ -251,10 +256,7 @@ struct crossing_tables {
     SLIPSTREAM_BOTH bool all_came(u32 slot) const
     {
         const abi::crossing_word word{crossings[slot]};
-        u32 came = 0;
-        SLIPSTREAM_ONE_COPY
-        for (u32 p = 0; p < parts; ++p) came += meeting_slots[word.meeting() * parts + p] != 0;
-        return came == word.peer();
+        return meeting_held[word.meeting()] / came_one == word.peer();
     }
 
     /// Of the tasks batch[0..count) those whose stand-ins have not all said that they are ready (they were foreseen:
@@ -270,8 +272,10 @@ struct crossing_tables {
                 if (first + k >= count) return false;
                 const u32 entry = entries.at(0, k) = batch[first + k];
                 if (entry >> 31 != 0 || !crosses(entry) || all_came(entry)) return true; // or was skipped
-                meeting_held[abi::crossing_word{crossings[entry]}.meeting()] = static_cast<u16>(1 + entry);
-                if (counters[failures_seen] != 0 || P::get(lists[entry]).pairs[0] == 0) return false;
+                const abi::crossing_word word{crossings[entry]};
+                meeting_held[word.meeting()] |= 1 + entry;
+                if (counters[failures_seen] != 0 || !abi::counts_for_stand_ins(P::get(heads[entry]).blocks, word.peer()))
+                    return false;
                 team.set_bits(unretired[entry / 32], 1u << entry % 32);
                 return true;
             });
@@ -345,6 +349,7 @@ struct crossing_tables {
                     continue;
                 }
                 team.each32([&](u32 k) {
+                    if (k == 0) meeting_held[meeting] = 0;
                     if (k >= parts) return;
                     const u32 stand_in = meeting_slots[meeting * parts + k];
                     meeting_slots[meeting * parts + k] = 0;
@@ -373,6 +378,7 @@ struct crossing_tables {
     }
 
     static constexpr u32 took_bit = 1u << 31;
+    static constexpr u32 came_one = 1u << 16, held_mask = came_one - 1; ///< of meeting_held
 };
 
 /// What the scheduler calls where there are several parts. Out of line is what seldom happens.

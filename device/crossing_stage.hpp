@@ -134,8 +134,8 @@ struct staging_inbox {
     }
 };
 
-/// So many mails that wait a worker may have due, of an engine of several parts: a round of its scheduler takes some 12 us, in
-/// which a worker is done with several brief tasks.
+/// So many mails that wait there may be for each worker that gets any, of an engine of several parts: a round of its scheduler
+/// takes some 8 us, in which a worker is done with several brief tasks. One may have more of them (scheduler::staged_depth).
 template <class P>
 SLIPSTREAM_BOTH constexpr u32 staged_places()
 {

@@ -800,10 +800,12 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(parcel_workers, u32, near, 32)     /* likewise */                                                                 \
     X(parcel_roots, u32, near, 32)       /* likewise */                                                                 \
     X(waits_sent, u32, near, s.parts > 1 ? 32 * s.worker_groups() : 0) /* of these, the last one that waits for others */  \
+    X(turns, u32, near, s.parts > 1 ? 32 * s.worker_groups() : 0) /* likewise, but that nobody falls far behind: see scheduler */ \
     X(taken, u32, near, s.worker_groups()) /* a bit a worker: a task of the parcel in hand comes behind its last mail */ \
     X(batch, u32, near, s.queue_slots()) /* slots completed in this step */                                             \
     X(meeting_slots, u16, near, s.meetings() * s.parts) /* 1 + slot of the stand-in in each part that is to be answered */ \
-    X(meeting_held, u16, near, s.meetings()) /* 1 + slot of the task, if it is done and has to wait for a stand-in's word */ \
+    X(meeting_held, u32, near, s.meetings()) /* 1 + slot of the task, if it is done and has to wait for a stand-in's word \
+                                                | how many stand-ins have said that they are ready << 16 */                \
     X(unretired, u32, near, s.parts > 1 ? s.groups() : 0) /* a bit a slot: complete, but a stand-in, not said to be ready \
                                                              yet, or a task with such a one (crossing.hpp) */          \
     X(told, u32, near, s.parts > 1 ? s.groups() : 0) /* a bit a slot: a stand-in that is said to be ready, and not answered */ \

@@ -186,7 +186,7 @@ private:
     }
 
     /// So many more tasks are complete. Does a worker get the next one within brisk_ns? Longer ones are better mailed late, to
-    /// whoever is idle: a place behind another is chosen before it is known who is done first.
+    /// whoever is idle: the worker that gets nothing that waits is worth more then than a round of the scheduler.
     SLIPSTREAM_BOTH void note_pace(team_type& team, u32 done)
     {
         paced_ += done;
@@ -338,7 +338,7 @@ private:
     static constexpr u32 broadcast_tasks = 11; ///< likewise: they take no place in single workers' mailboxes
     static constexpr u32 link_many = 16; ///< so many are linked at once, of an engine of several parts
     static constexpr u32 pace_tasks = 32;
-    static constexpr u64 brisk_ns = 100000; ///< a stencil's row as wide as the workers, of tasks of 64 us, takes that either way
+    static constexpr u64 brisk_ns = 200000; ///< a stencil as wide as the workers, of tasks of 256 us, takes as long either way
     static constexpr u32 never = 1u << 31; ///< beyond any position in link_order that may come while the task is there
 
     const engine_memory<P>& m_;

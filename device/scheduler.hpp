@@ -20,6 +20,7 @@
 //   staged (a task that waits for running ones): mailed like any other, with the list of what it waits for; of several brief
 //     blocks up to six a worker. No deadlock: whatever a mail waits for was mailed before it, and each worker takes its mails
 //     in order. (Where there are several parts: is_barred().)
+//     Where there are several parts many more wait than there are workers, and each comes to whose turn it is: take_turns().
 //   chained (staged, of one block): behind the task that it waits for, if that is the last mail of its worker (or the last but
 //     one: below), has one block and the mailbox has room; not if it waits for one on another worker, too, or for more than
 //     three. The worker needs no word of anybody for it. Of several that wait for the same task one comes behind it, of brief
@@ -461,7 +462,7 @@ private:
                 if (!(may_mail = booked())) break;
                 // One that was brought before the open task does not come behind a mail of it, which may take long.
                 if (entry.waits() == 0) p.depth = !crowded() || open_ != no_slot ? 1 : places;
-                else p.depth = several() ? staged_places<P>() : places;
+                else p.depth = several() ? staged_depth : places;
                 // Poisoned: the one that was just judged. Those brought forward do not wait for the others to be placed, but where
                 // there are many.
                 const bool ahead = several() && forward_ != 0 && (open_ != no_slot || !crowded());
@@ -499,7 +500,7 @@ private:
             } else if (p.head.blocks <= m_.n.workers) {
                 p.block = P::get(s_.dealt[slot]);
                 p.count = p.head.blocks - p.block;
-                if (entry.waits() != 0) p.depth = several() ? staged_places<P>() : is_brief(slot) ? brief_places : places;
+                if (entry.waits() != 0) p.depth = several() ? staged_depth : is_brief(slot) ? brief_places : places;
             } else {
                 // It stays there, inviting workers as they fall idle, until its tickets are drawn: at the head, or behind tasks
                 // that cross.
@@ -805,6 +806,7 @@ private:
             if (k >= mailed) return;
             const u32 slot = tasks.slot(k);
             team.add(s_.sent[w], 1);
+            if (several()) team.add(s_.turns[w], 1);
             slot_of_mail(w, numbers.at(0, k)) = static_cast<u16>(slot);
             s_.runs_on[slot] = static_cast<u16>(1 + w);
         });
@@ -999,7 +1001,8 @@ private:
     /// Notes a worker in parcel_workers[place_of(i)] for each i < count, 32 at most, as far as there are workers with fewer
     /// than `depth` mails due: those with the fewest first, each once, and if `some_taken` none of those that are `taken`.
     /// Returns how many were given. `deep`: for brief tasks; a worker may be given several (beside it stands how many it was
-    /// given before), more than `places` only if what it has is brief. `waits`: of what is mailed, for is_barred().
+    /// given before), more than `places` only if what it has is brief. `waits`: of what is mailed, for is_barred(), and
+    /// take_turns().
     template <class PlaceOf>
     SLIPSTREAM_BOTH u32 choose_idlest(team_type& team, u32 count, u32 depth, bool some_taken, bool deep, bool waits,
                                       PlaceOf place_of)
@@ -1014,6 +1017,10 @@ private:
                 const bool barred = several() && is_barred(worker_or_first(g, k), due_now, waits);
                 dues.at(g, k) = (32 * g + k < m_.n.workers) & !(taken >> k & 1) & !barred ? due_now * (1 + parcel_step) : full;
             });
+        if (several() && waits) {
+            take_turns(team, dues, depth);
+            depth = turns_ahead + 2;
+        }
         u32 given = 0;
         SLIPSTREAM_ONE_COPY
         for (u32 places_due = 0; places_due < depth && given < count; ++places_due) {
@@ -1041,6 +1048,37 @@ private:
             }
         }
         return given < count ? given : count;
+    }
+
+    /// Of an engine of several parts, for mails that wait: puts in place of each worker's dues its place in the order in which they
+    /// are chosen. First who has none due, then who has had fewest turns. By the dues alone whoever has fallen behind, since two of
+    /// a row had come to it, would go on to get two, and another none, since each gets one when it is done with one
+    /// (device/measured.md). Who was long at one task does not get all that it has missed: none is more than turns_ahead behind
+    /// the first (as by the virtual time of start-time fair queueing: Goyal, Vin and Cheng, 1996).
+    template <class Dues>
+    SLIPSTREAM_BOTH void take_turns(team_type& team, Dues& dues, u32 depth)
+    {
+        constexpr u32 full = 0xffff;
+        u32 behind = ~0u; // the first one's is the least
+        SLIPSTREAM_UNROLL
+        for (u32 g = 0; g < Groups; ++g)
+            team.each32([&](u32 k) { // not of who gets nothing that waits
+                const u32 mine = (dues.at(g, k) & full) != full ? ~s_.turns[worker_or_first(g, k)] : ~0u;
+                behind = mine < behind ? mine : behind;
+            });
+        const u32 first = ~team.reduce_min(behind);
+        const u32 least = first < turns_ahead ? 0 : first - turns_ahead;
+        SLIPSTREAM_UNROLL
+        for (u32 g = 0; g < Groups; ++g)
+            team.each32([&](u32 k) {
+                if (32 * g + k >= m_.n.workers) return;
+                const u32 had = s_.turns[32 * g + k];
+                const u32 ahead = had < least ? 0 : had - least;
+                s_.turns[32 * g + k] = ahead; // counted anew each time
+                const u32 due_now = dues.at(g, k) & full;
+                const u32 place = due_now == 0 ? 0 : 1 + ahead;
+                dues.at(g, k) = due_now >= depth ? full : place * (1 + parcel_step);
+            });
     }
 
     /// Calls give(i, worker) for each i < count, as far as there are workers with fewer than `depth` mails due: those with the
@@ -1105,7 +1143,10 @@ private:
         if (!lone && team.leader()) s_.runs_on[slot] = 0;
         const u32 mailed = for_idlest(team, p.count, p.depth, p.entry.waits() != 0, [&](u32 i, u32 w) {
             const u32 number = ++s_.sent[w];
-            if (several() && p.entry.waits() != 0) s_.waits_sent[w] = number;
+            if (several()) {
+                ++s_.turns[w];
+                if (p.entry.waits() != 0) s_.waits_sent[w] = number;
+            }
             slot_of_mail(w, number) = static_cast<u16>(slot);
             if (lone) s_.runs_on[slot] = static_cast<u16>(1 + w);
             const u32 waits = p.entry.waits();
@@ -1173,6 +1214,10 @@ private:
     static constexpr u32 brief_places =
         P::mailbox_depth < 6 ? P::mailbox_depth : 6; ///< the same of a staged task of several brief blocks (the linker bounds
                                                      ///< how many there are), and of brief ones that wait for nobody
+    /// Of an engine of several parts, for those that wait: more than there may be for each worker, so that there is a choice.
+    static constexpr u32 staged_depth = P::mailbox_depth < 6 ? P::mailbox_depth : 6;
+    static_assert(staged_depth >= staged_places<P>(), "none that waits may have to wait for its place: crossing_stage.hpp");
+    static constexpr u32 turns_ahead = 3; ///< of the worker that has had most of them, when turns are compared
     static constexpr u32 few_mails = 8;
     static constexpr u32 broadcasts_max = P::mailbox_depth < 12 ? P::mailbox_depth : 12; ///< out at a time
     static constexpr u32 runs_in_parcel = 1u << 15; ///< in `runs_on`: task number so many of the parcel in hand

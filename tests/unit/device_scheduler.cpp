@@ -243,6 +243,62 @@ TEST_CASE("with several parts a task that waits for nobody comes behind none tha
     }
 }
 
+TEST_CASE("with several parts what waits goes round the workers, and who has stood still gets no more than he has missed of late",
+          "[device][scheduler][parts]")
+{
+    // The scheduler alone: what waits is put into its queue. Worker 0 does not come on, and worker 3 gets nothing that waits.
+    scheduler_test t({.window = 64, .workers = 4, .staging = true, .parts = 2});
+    t.start();
+    std::vector<std::unique_ptr<test_port>> ports;
+    for (u32 w = 0; w < 3; ++w) ports.push_back(std::make_unique<test_port>(t.engine.m, w, w));
+    device::queue_producer<P, device::ready_entry, edge::R14_ready, edge::A14_taken> ready(t.engine.s.ready_queue());
+    using all = std::array<u32, 4>;
+    u32 next = 0;
+    const auto due = [&](u32 w) { return t.engine.s.sent[w] - t.engine.s.seen[w]; };
+    const auto settle = [&] {
+        while (t.scheduler->step(t.engine.team)) {}
+        t.take_retired();
+    };
+    /// How many of `count` more each worker gets.
+    const auto put = [&](u32 count) {
+        all given;
+        for (u32 w = 0; w < 4; ++w) given[w] = 0 - t.engine.s.sent[w];
+        for (u32 i = 0; i < count; ++i, ++next) {
+            const u32 slot = next % 64;
+            t.engine.fill_slot(slot, next, {});
+            P::set(t.engine.s.waits_near[slot * device::waits_near_max], device::awaited_task{63, 1, 0});
+            ready.put(t.engine.team, device::ready_entry::make(slot, 0, 1));
+        }
+        ready.publish(t.engine.team);
+        settle();
+        for (u32 w = 0; w < 4; ++w) given[w] += t.engine.s.sent[w];
+        return given;
+    };
+    const auto answer = [&](u32 w) {
+        ports[w]->answer(ports[w]->wait());
+        settle();
+    };
+    CHECK(put(9) == all{3, 3, 3, 0});
+    // By dues alone the two who are done with some would get the next ones.
+    for (u32 i = 0; i < 2; ++i) {
+        answer(1);
+        answer(2);
+    }
+    CHECK(put(1) == all{1, 0, 0, 0});
+    CHECK(put(2) == all{0, 1, 1, 0});
+    for (u32 i = 0; i < 2; ++i) CHECK(put(3) == all{1, 1, 1, 0});
+    CHECK(due(0) == 6); // no room
+    for (u32 i = 0; i < 10; ++i) {
+        answer(1);
+        answer(2);
+        CHECK(put(2) == all{0, 1, 1, 0});
+    }
+    // When it is done with all that it had it gets what an idle one gets, and has missed three turns, not ten.
+    for (u32 i = 0; i < 6; ++i) answer(0);
+    for (u32 i = 0; i < 3; ++i) CHECK(put(1) == all{1, 0, 0, 0});
+    for (u32 i = 0; i < 2; ++i) CHECK(put(3) == all{1, 1, 1, 0});
+}
+
 TEST_CASE("tickets: every block is drawn once, a park stops the drawing and the rest is drawn after it", "[device][scheduler]")
 {
     constexpr u32 blocks = 700;
