@@ -539,6 +539,7 @@ private:
             if ((rows >> k & 1) != 0 && waits.at(0, k) <= waits_max) less = ~waits.at(0, k) < less ? ~waits.at(0, k) : less;
         });
         const u32 most = ~team.reduce_min(less);
+        team.sync(); // a reduction orders nothing, and others' lists are read
         typename P::template lane_array<predecessor_list, 1> of_latest;
         team.each32([&](u32 k) {
             if (rows >> k & 1) of_latest.at(0, k) = s_.waits_for[latest.at(0, k)];

@@ -31,7 +31,7 @@
 //   match32(mask, key, first)  first.at(0, k): the lowest item in mask with the key of item k, for each k in mask; implies sync()
 //   broadcast(value)        the leader's value on every lane; from_lane(array, k): item k of a lane_array<u32, 1>
 //   sums_before(array)      each item of a lane_array<u32, 1> becomes the sum of those before it
-//   any(pred), reduce_min(value), reduce_add(value)
+//   any(pred), reduce_min(value), reduce_add(value)   of values alone: as broadcast() and from_lane() they order no memory
 // Not collective, by any lane, on memory that this team (crew) alone uses: add(word, value), which returns the value before,
 // set_bits(word, bits) and clear_bits(word, bits), which return the word before, and claim(word, value), which stores the
 // value, never the same twice, if the word is 0 and says whether it did, join(word, value), which does so with values that may
