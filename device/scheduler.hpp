@@ -1051,10 +1051,10 @@ private:
     }
 
     /// Of an engine of several parts, for mails that wait: puts in place of each worker's dues its place in the order in which they
-    /// are chosen. First who has none due, then who has had fewest turns. By the dues alone whoever has fallen behind, since two of
-    /// a row had come to it, would go on to get two, and another none, since each gets one when it is done with one
-    /// (device/measured.md). Who was long at one task does not get all that it has missed: none is more than turns_ahead behind
-    /// the first (as by the virtual time of start-time fair queueing: Goyal, Vin and Cheng, 1996).
+    /// are chosen. First who has none due, then who has had fewest turns. By the dues alone who is done first gets the next one,
+    /// so that of a stencil's row some get two and others none (device/measured.md). Who was long at one task does not get all
+    /// that it has missed: none is more than turns_ahead behind the first (as by the virtual time of start-time fair queueing:
+    /// Goyal, Vin and Cheng, 1996).
     template <class Dues>
     SLIPSTREAM_BOTH void take_turns(team_type& team, Dues& dues, u32 depth)
     {
