@@ -134,12 +134,15 @@ struct staging_inbox {
     }
 };
 
-/// So many mails that wait there may be for each worker that gets any, of an engine of several parts: a round of its scheduler
-/// takes some 8 us, in which a worker is done with several brief tasks. One may have more of them (scheduler::staged_depth).
+/// So many mails that wait there may be for each worker that gets any, of an engine of several parts: a round of its scheduler and
+/// one of its linker take some 15 us each, in which a worker is done with several brief tasks. More where tasks cross, which waits
+/// for two linkers; else chains would be cut more often than they are (device/measured.md). One worker may have more than its share
+/// (scheduler::staged_depth).
 template <class P>
-SLIPSTREAM_BOTH constexpr u32 staged_places()
+SLIPSTREAM_BOTH constexpr u32 staged_places(bool crossings)
 {
-    return P::mailbox_depth < 4 ? P::mailbox_depth : 4;
+    const u32 wanted = crossings ? 6 : 4;
+    return P::mailbox_depth < wanted ? P::mailbox_depth : wanted;
 }
 
 /// The linker's end.

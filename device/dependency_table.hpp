@@ -267,27 +267,29 @@ public:
     /// Forgets the tasks that were complete early, and wait for nobody now. Returns how many.
     SLIPSTREAM_BOTH u32 take_off_early(team_type& team)
     {
-        u32 blocks = 0, count = 0, freed = 0, crossed = 0;
+        u32 blocks = 0, count = 0, freed = 0, crossed = 0; // of this lane
         SLIPSTREAM_ONE_COPY
-        for (u32 g = 0; g < m_.n.groups(); ++g) {
-            const u32 early = s_.early[g];
-            if (early == 0) continue;
-            const u32 now = team.mask32([&](u32 k) { return (early >> k & 1) && pending(32 * g + k) == 0; });
-            if (now == 0) continue;
-            if (team.leader()) {
+        for (u32 first = 0; first < m_.n.groups(); first += 32)
+            team.each32([&](u32 k) { // a word each: where there are several parts most have some
+                const u32 g = first + k;
+                const u32 early = g < m_.n.groups() ? s_.early[g] : 0;
+                u32 now = 0;
+                SLIPSTREAM_ONE_COPY
+                for (u32 left = early; left != 0; left &= left - 1) {
+                    const u32 slot = 32 * g + lowest_bit(left);
+                    if (pending(slot) != 0) continue;
+                    now |= left & (0 - left);
+                    take_off(team, slot, true, blocks, count);
+                    if (several()) crossed += crossing_.leave(team, slot);
+                }
+                if (now == 0) return;
                 s_.early[g] = early & ~now;
                 s_.in_flight[g] &= ~now;
-            }
-            team.each32([&](u32 k) {
-                if (!(now >> k & 1)) return;
-                take_off(team, 32 * g + k, true, blocks, count);
-                if (several()) crossed += crossing_.leave(team, 32 * g + k);
+                freed += popcount(now);
             });
-            freed += popcount(now);
-        }
         if (several()) crossing_.ended(team.reduce_add(crossed));
         note(team, blocks, count);
-        return freed;
+        return team.reduce_add(freed);
     }
 
     /// The slot's finished count has failures: nobody is staged behind its tasks until it is set back.

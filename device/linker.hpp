@@ -48,7 +48,8 @@ public:
         const u32 came = several() ? arrived_.available(team) : 0;
         typename staging_inbox<P>::looked_type looked; // behind that: what other linkers said comes before what schedulers
                                                        // conclude from it
-        const bool looks = several() && (came != 0 || table_.crossing().some());
+        const bool crosses = several() && table_.crossing().some();
+        const bool looks = came != 0 || (crosses && !looked_); // one look is good for two steps, while there is much to do
         if (looks) table_.crossing().look(team, looked);
         SLIPSTREAM_ONE_COPY
         for (u32 count; (count = reports_.available(team)) != 0;) {
@@ -66,7 +67,8 @@ public:
             }
         if (look_again_) busy |= stage_ahead(team);
         if (tainted_ && in_flight_ == 0) tainted_ = !table_.cleanse(team);
-        return busy;
+        looked_ = looks && busy;
+        return busy || (crosses && !looks);
     }
 
     /// Every task linked so far is complete.
@@ -174,11 +176,11 @@ private:
     /// all of them promise to be brief, since what is ready later comes behind them.
     /// Of an engine of several parts never more than there is room for: what a mail waits for may not be mailed, and none that must
     /// wait for its place may be in the way of that (crossing_stage.hpp). As many while its tasks follow each other fast.
-    SLIPSTREAM_BOTH u32 most_blocks(u32 tasks, bool all_brief) const
+    SLIPSTREAM_BOTH u32 most_blocks(u32 tasks, bool all_brief)
     {
         const u32 usual = m_.n.workers - m_.n.workers / 4;
         if (several()) {
-            const u32 room = staged_places<P>() * (m_.n.workers - 1);
+            const u32 room = staged_places<P>(table_.crossing().some()) * (m_.n.workers - 1);
             return brisk_ || room < usual ? room : usual;
         }
         const u32 brief_tasks = m_.n.broadcast_copies != 0 ? broadcast_tasks : serial_brief_tasks;
@@ -359,6 +361,7 @@ private:
     u64 paced_from_ = Several ? P::clock_ns() : 0;
     bool brisk_ = false;      ///< see note_pace
     bool look_again_ = false; ///< there may be more to stage
+    bool looked_ = false; ///< the step before looked for what other linkers have said, and found something to do
     bool tainted_ = true; ///< there may be a tainted slot
 };
 

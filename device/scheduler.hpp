@@ -1215,8 +1215,8 @@ private:
         P::mailbox_depth < 6 ? P::mailbox_depth : 6; ///< the same of a staged task of several brief blocks (the linker bounds
                                                      ///< how many there are), and of brief ones that wait for nobody
     /// Of an engine of several parts, for those that wait: more than there may be for each worker, so that there is a choice.
-    static constexpr u32 staged_depth = P::mailbox_depth < 6 ? P::mailbox_depth : 6;
-    static_assert(staged_depth >= staged_places<P>(), "none that waits may have to wait for its place: crossing_stage.hpp");
+    static constexpr u32 staged_depth = P::mailbox_depth < 9 ? P::mailbox_depth : 9;
+    static_assert(staged_depth >= staged_places<P>(true), "none that waits may have to wait for its place: crossing_stage.hpp");
     static constexpr u32 turns_ahead = 3; ///< of the worker that has had most of them, when turns are compared
     static constexpr u32 few_mails = 8;
     static constexpr u32 broadcasts_max = P::mailbox_depth < 12 ? P::mailbox_depth : 12; ///< out at a time

@@ -165,19 +165,10 @@ partitioned_core::route partitioned_core::route_of(u32 type, const void* task, c
 submit_status partitioned_core::submit(u32 type, const void* task, const submit_options& options, bool may_block,
                                        task_handle& handle, u32 flags)
 {
+    if (flags == 0 && type < image_.types && submit_short(type, task, options, may_block, handle) == submit_status::submitted)
+        return submit_status::submitted;
     claim();
     if (type >= image_.types) return cores_.front()->submit(type, task, options, may_block, handle); // says that there is none
-    if (located_accesses accesses; flags == 0 && locate(type, task, options, accesses)) {
-        if (accesses.cross()) {
-            const submit_status status = submit_short_crossing(accesses, type, task, options.blocks, may_block, handle);
-            if (status == submit_status::submitted) return status;
-        } else if (const task_handle done = cores_[accesses.home]->put_gathered(accesses, type, task, options);
-                   done != task_handle{}) {
-            handle = {accesses.home, done.position};
-            if (options.order == ordering::no_access) ++turn_;
-            return submit_status::submitted;
-        }
-    }
     const route way = route_of(type, task, options);
     if (way.crosses()) return submit_crossing(way, type, task, options, may_block, handle, flags);
     runtime_core& core = *cores_[way.home];
@@ -188,16 +179,28 @@ submit_status partitioned_core::submit(u32 type, const void* task, const submit_
     return status;
 }
 
-/// Of nearly every task: which parts its accesses lie in, if each lies in one and that is quickly said. Home is route_of's.
-bool partitioned_core::locate(u32 type, const void* task, const submit_options& options, located_accesses& out) const
+/// Of nearly every task: where each of its accesses lies in one part, and that is quickly said. Home is route_of's.
+/// Full: nothing was done, and the other way finds out why.
+submit_status partitioned_core::submit_short(u32 type, const void* task, const submit_options& options, bool may_block,
+                                             task_handle& handle)
 {
-    if (options.order == ordering::no_access) out.home = turn_ % parts();
-    const u32 given = cores_.front()->handles_given();
-    return out.gather(image_.table[type], task, options, config_.accesses_max, [&](u64 address, u64 bytes, u32 handle_plus_one) {
-        // Nothing lies nowhere; and what is no handle of this engine is left to the other way, too.
-        if (bytes == 0 || handle_plus_one > given) return detail::no_single_part;
-        return detail::part_of(table_, address, bytes, handle_plus_one);
-    });
+    const abi::task_type& layout = image_.table[type];
+    message_room message;
+    const direct_size size = put_direct<true>(message, type, layout, task, options, config_.accesses_max,
+                                              cores_.front()->handles_given(), &table_);
+    if (size.crosses()) {
+        located_accesses accesses;
+        accesses.gather(layout, task, options, table_);
+        return submit_short_crossing(accesses, type, task, options.blocks, may_block, handle);
+    }
+    if (size.slots == 0) return submit_status::full;
+    const bool unordered = options.order == ordering::no_access;
+    const u32 home = unordered ? turn_ % parts() : static_cast<u32>(std::countr_zero(size.parts));
+    const task_handle done = cores_[home]->put_listed(message, size.slots, options.order);
+    if (done == task_handle{}) return submit_status::full;
+    handle = {home, done.position};
+    if (unordered) ++turn_;
+    return submit_status::submitted;
 }
 
 /// The options of a task in one part: of `after` what is of that part, as that part's ring calls it.
@@ -271,8 +274,7 @@ submit_status partitioned_core::submit_short_crossing(const located_accesses& ac
     const u32 others = accesses.parts & ~(1u << accesses.home), stand_in_type = image_.types - 1;
     const u32 stand_ins = static_cast<u32>(std::popcount(others)), stand_ins_flags = stand_in_flags(blocks, stand_ins);
     message_room message;
-    const u32 taken = make_message(message, accesses, layout, task, type, blocks, abi::flag_crossing,
-                                   abi::crossing_word::make(*meeting, stand_ins));
+    const u32 taken = make_message(message, accesses, layout, task, type, blocks, abi::crossing_word::make(*meeting, stand_ins));
     const u64 position = cores_[accesses.home]->put_taken(message, taken);
     meetings_[accesses.home].held_by[*meeting] = position;
     crossing_entry entry{accesses.home, accesses.parts};

@@ -73,7 +73,6 @@ private:
     };
     void claim();
     detail::part_table make_table() const;
-    bool locate(u32 type, const void* task, const submit_options& options, located_accesses& out) const;
     runtime_core& owner_of(task_handle handle);
     /// A predecessor that succeeded is none any more.
     bool matters(task_handle predecessor) { return !query(predecessor).ok(); }
@@ -83,6 +82,7 @@ private:
     route route_of(u32 type, const void* task, const submit_options& options);
     submit_status submit_crossing(const route& way, u32 type, const void* task, const submit_options& options, bool may_block,
                                   task_handle& handle, u32 flags);
+    submit_status submit_short(u32 type, const void* task, const submit_options& options, bool may_block, task_handle& handle);
     submit_status submit_short_crossing(const located_accesses& accesses, u32 type, const void* task, u32 blocks, bool may_block,
                                         task_handle& handle);
     void note(const crossing_entry& entry);

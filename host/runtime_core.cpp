@@ -381,16 +381,11 @@ template <class Store>
     return put_into<P>(r, chunks, slots);
 }
 
-task_handle runtime_core::put_gathered(const located_accesses& accesses, u32 type, const void* task,
-                                       const submit_options& options)
+/// By now it is known that the accesses are no more than accesses_max, and what handles there are.
+task_handle runtime_core::put_listed(const chunk_vector* chunks, u32 slots, ordering order)
 {
-    const bool unordered = options.order == ordering::no_access;
-    message_room message;
-    const u32 slots = make_message(message, accesses, image_.table[type], task, type, options.blocks,
-                                   unordered ? u32{abi::flag_no_access} : 0u);
-    if (slots == 0) return {};
-    const task_handle done = put_short(member_.part, accesses.count, message, {slots, accesses.handles_end});
-    if (unordered && done != task_handle{}) rings_[done.ring]->unordered_end = done.position + 1;
+    const task_handle done = put_short(member_.part, 0, chunks, {slots, 0});
+    if (order == ordering::no_access && done != task_handle{}) rings_[done.ring]->unordered_end = done.position + 1;
     return done;
 }
 
@@ -407,8 +402,39 @@ u64 runtime_core::put_taken(const chunk_vector* chunks, u32 slots)
     return put_into<P>(*static_cast<ring*>(last_rings[member_.part].ring), chunks, slots).position;
 }
 
+/// The quick ways. No handle: nothing was done, and submit_by_chunks() finds out why. They ask for less room than that one does,
+/// since they know how long the message is.
+[[gnu::always_inline]] inline task_handle runtime_core::submit_at_once(u32 type, const void* task, const submit_options& options)
+{
+    const abi::task_type& layout = image_.table[type];
+    if (last_rings[member_.part].core != id_) [[unlikely]] {
+        throw_if_dead();
+        claim_ring();
+    }
+    if (const auto encode = image_.short_encoders[type]; encode != nullptr && options.says_little()) {
+        detail::short_room chunks;
+        const detail::short_size size = encode(task, type, options.blocks, chunks);
+        if (size.slots != 0) return put_short(member_.part, layout.members, chunks, size);
+    }
+    message_room message;
+    const direct_size size
+        = put_direct<false>(message, type, layout, task, options, config_.accesses_max, handles_given(), nullptr);
+    return size.slots != 0 ? put_listed(message, size.slots, options.order) : task_handle{};
+}
+
 submit_status runtime_core::submit(u32 type, const void* task, const submit_options& options, bool may_block,
                                    task_handle& handle, u32 flags, const crossing* crosses)
+{
+    if (flags == 0 && crosses == nullptr && type < image_.types)
+        if (const task_handle done = submit_at_once(type, task, options); done != task_handle{}) [[likely]] {
+            handle = done;
+            return submit_status::submitted;
+        }
+    return submit_by_chunks(type, task, options, may_block, handle, flags, crosses);
+}
+
+submit_status runtime_core::submit_by_chunks(u32 type, const void* task, const submit_options& options, bool may_block,
+                                             task_handle& handle, u32 flags, const crossing* crosses)
 {
     if (dead_.load(std::memory_order_relaxed)) throw_if_dead();
     if (options.blocks == 0 || options.blocks > 0x7fffffffu) throw config_error("a task has 1 to 2147483647 blocks");
@@ -416,25 +442,6 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
     u32 index = 0;
     ring& r = own_ring(index);
     const abi::task_type& layout = image_.table[type];
-    if (flags == 0 && crosses == nullptr) {
-        // The quick ways ask for less room than the other: they know how long the message is.
-        task_handle done;
-        detail::short_size size;
-        if (const auto encode = image_.short_encoders[type]; encode != nullptr && options.says_little()) {
-            detail::short_room chunks;
-            size = encode(task, type, options.blocks, chunks);
-            if (size.slots != 0) done = put_short(member_.part, layout.members, chunks, size);
-        }
-        if (size.slots == 0)
-            if (located_accesses accesses;
-                accesses.gather(layout, task, options, config_.accesses_max, [](u64, u64, u32) { return 0u; }))
-                done = put_gathered(accesses, type, task, options);
-        if (done != task_handle{}) {
-            handle = done;
-            return submit_status::submitted;
-        }
-    }
-
     // Header, then entries, then scalars; see abi/message.hpp.
     std::erase_if(r.joins, [&](const stream_point& p) { return stream_join_->raised(p); });
     const bool too_many = options.after.size() + r.joins.size() + layout.members + options.accesses.size() > config_.accesses_max;

@@ -77,8 +77,8 @@ public:
     /// The quick way, where it may be taken: puts a short message of so many accesses into the ring.
     /// No handle: nothing was done. part: this one.
     task_handle put_short(u32 part, u32 accesses, const chunk_vector* chunks, detail::short_size size);
-    /// The same for a task whose accesses were gathered and all lie in this part.
-    task_handle put_gathered(const located_accesses& accesses, u32 type, const void* task, const submit_options& options);
+    /// The same for a message that was put together from lists of accesses, and names no handle that is not.
+    task_handle put_listed(const chunk_vector* chunks, u32 slots, ordering order);
     /// Would a short message be taken at once? By the submitting thread; put_taken() takes it then, and returns its position.
     bool takes_short(u32 slots);
     u64 put_taken(const chunk_vector* chunks, u32 slots);
@@ -170,6 +170,9 @@ private:
         void take_note() { notes = !joins.empty() || !names.empty() || history.wanted(); }
     };
 
+    task_handle submit_at_once(u32 type, const void* task, const submit_options& options);
+    submit_status submit_by_chunks(u32 type, const void* task, const submit_options& options, bool may_block, task_handle& handle,
+                                   u32 flags, const crossing* crosses);
     ring& own_ring(u32& index);
     template <class Store> task_handle put_into(ring& r, const chunk_vector* chunks, u32 slots);
     task_handle put_short_after_a_look(ring& r, const chunk_vector* chunks, u32 slots);

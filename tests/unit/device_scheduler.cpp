@@ -223,7 +223,7 @@ TEST_CASE("with several parts a task that waits for nobody comes behind none tha
         for (u32 w = 0; w < workers; ++w) staged += due(w);
         --staged; // the one that runs
         // So far nobody knows whether they are fast.
-        CHECK(staged == std::min(device::staged_places<P>() * (workers - 1), workers - workers / 4) - (workers > 1));
+        CHECK(staged == std::min(device::staged_places<P>(false) * (workers - 1), workers - workers / 4) - (workers > 1));
         for (u32 slot = waiting + 1; slot <= waiting + 2; ++slot) t.put(slot);
         t.settle();
         for (u32 w = 0; w < workers; ++w) {
@@ -286,15 +286,15 @@ TEST_CASE("with several parts what waits goes round the workers, and who has sto
     }
     CHECK(put(1) == all{1, 0, 0, 0});
     CHECK(put(2) == all{0, 1, 1, 0});
-    for (u32 i = 0; i < 2; ++i) CHECK(put(3) == all{1, 1, 1, 0});
-    CHECK(due(0) == 6); // no room
+    for (u32 i = 0; i < 5; ++i) CHECK(put(3) == all{1, 1, 1, 0});
+    CHECK(due(0) == 9); // no room
     for (u32 i = 0; i < 10; ++i) {
         answer(1);
         answer(2);
         CHECK(put(2) == all{0, 1, 1, 0});
     }
     // When it is done with all that it had it gets what an idle one gets, and has missed three turns, not ten.
-    for (u32 i = 0; i < 6; ++i) answer(0);
+    for (u32 i = 0; i < 9; ++i) answer(0);
     for (u32 i = 0; i < 3; ++i) CHECK(put(1) == all{1, 0, 0, 0});
     for (u32 i = 0; i < 2; ++i) CHECK(put(3) == all{1, 1, 1, 0});
 }

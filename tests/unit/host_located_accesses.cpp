@@ -87,7 +87,7 @@ void for_each_task(const Visit& visit)
             for (u32 k = 0; k < count;) {
                 for (const u32 members : {count, count / 2, 0u}) {
                     const located_accesses accesses = accesses_of(count, members, handles, parts);
-                    if (accesses.cross()) visit(accesses, handles);
+                    if (std::popcount(accesses.parts) > 1) visit(accesses, handles);
                 }
                 for (k = 0; k < count && ++parts[k] == 3; ++k) parts[k] = 0;
             }
@@ -107,7 +107,7 @@ TEST_CASE("a crossing task's message has all of its members, those of other part
     for_each_task([&](const located_accesses& accesses, u32 handles) {
         host::message_room message;
         fill(message);
-        const u32 slots = host::make_message(message, accesses, layout, scalars, 9, 17, abi::flag_crossing, word);
+        const u32 slots = host::make_message(message, accesses, layout, scalars, 9, 17, word);
         std::vector<entry> expected;
         for (u32 k = 0; k < accesses.count; ++k) {
             const bool here = accesses.list[k].part == accesses.home;
@@ -170,12 +170,19 @@ struct tiled {
     in2d<u32> b;
 };
 
-u32 everywhere(u64, u64, u32) { return 0; }
+constexpr u32 handles_given = 6;
+
+/// In an engine of one part; slots 0: the task is left to the other way.
 template <class T>
-bool gathers(const T& task, const submit_options& options, u32 accesses_max = 1024)
+host::direct_size put(host::message_room& out, const T& task, const submit_options& options, u32 accesses_max = 1024)
 {
-    located_accesses accesses;
-    return accesses.gather(describe_task<T>(), &task, options, accesses_max, everywhere);
+    return host::put_direct<false>(out, 9, describe_task<T>(), &task, options, accesses_max, handles_given, nullptr);
+}
+template <class T>
+bool is_put(const T& task, const submit_options& options, u32 accesses_max = 1024)
+{
+    host::message_room message;
+    return put(message, task, options, accesses_max).slots != 0;
 }
 
 } // namespace
@@ -199,13 +206,11 @@ TEST_CASE("a crossing task's message is the task's own, but for the modes of oth
         const auto same = [&](const host::message_room& message, u32 c, u64 ignored) {
             for (u32 half = 0; half < 2; ++half) REQUIRE((message[c][half] | ignored) == (plain[c][half] | ignored));
         };
-        located_accesses here;
-        REQUIRE(here.gather(layout, &task, {}, 1024, everywhere));
         host::message_room own, crossing;
-        REQUIRE(host::make_message(own, here, layout, &task, 9, 17, 0) == slots);
+        REQUIRE(host::put_direct<false>(own, 9, layout, &task, {.blocks = 17}, 1024, 101 + count, nullptr).slots == slots);
         for (u32 c = 0; c < slots * abi::slot_chunks; ++c) same(own, c, 0);
 
-        REQUIRE(host::make_message(crossing, made, layout, &task, 9, 17, abi::flag_crossing, word) == slots);
+        REQUIRE(host::make_message(crossing, made, layout, &task, 9, 17, word) == slots);
         abi::message_header expected = header_of(own);
         expected.flags = abi::flag_crossing;
         expected.crossing = word;
@@ -219,62 +224,75 @@ TEST_CASE("a crossing task's message is the task's own, but for the modes of oth
 TEST_CASE("handles share a chunk across members and declared accesses; home is the part of the first that is written",
           "[host][located_accesses]")
 {
-    data_handle h{0, at, 64};
-    several task{1, 2, h, h, 3, h, h, 4, 5};
-    const std::vector<declared_access> declared{on(access_mode::read, h), on(access_mode::write, h)};
+    const u8 part_of_handle[handles_given] = {0, 1, 2, 3, 4, 5};
+    const detail::part_table table{part_of_handle, handles_given, nullptr, 0};
+    const auto handle = [](u32 index) { return data_handle{index, at, 64}; };
+    several task{1, 2, handle(0), handle(1), 3, handle(2), handle(3), 4, 5};
+    const std::vector<declared_access> declared{on(access_mode::read, handle(4)), on(access_mode::write, handle(5))};
     const abi::task_type layout = describe_task<several>();
-    u32 asked = 0;
-    located_accesses accesses;
-    REQUIRE(accesses.gather(layout, &task, {.accesses = declared}, 6, [&](u64, u64, u32) { return asked++; }));
-    CHECK((accesses.count == 6 && accesses.members == 4 && accesses.home == 1 && accesses.parts == 0x3f));
-    accesses = {};
-    REQUIRE(accesses.gather(layout, &task, {.accesses = declared}, 6, everywhere));
     host::message_room message;
-    REQUIRE(host::make_message(message, accesses, layout, &task, 9, 17, 0) == 2);
+    const host::direct_size found
+        = host::put_direct<true>(message, 9, layout, &task, {.accesses = declared}, 6, handles_given, &table);
+    CHECK((found.slots == 0 && found.parts == 0x3f && found.crosses()));
+    located_accesses accesses;
+    accesses.gather(layout, &task, {.accesses = declared}, table);
+    CHECK((accesses.count == 6 && accesses.members == 4 && accesses.home == 1 && accesses.parts == 0x3f));
+    REQUIRE(put(message, task, {.accesses = declared}, 6).slots == 2);
     CHECK(header_of(message).entry_chunks() == 2);
     CHECK(entries_of(message).size() == 6);
 }
 
-TEST_CASE("what only the other way can say is not gathered", "[host][located_accesses]")
+TEST_CASE("what only the other way can say is left to it", "[host][located_accesses]")
 {
     const data_handle handle{0, at, 64}, tile_handle{1, at, 64, 4, 128};
     const bare none{1, 2};
     const declared_access range = raw_access(access_mode::read, &none, 8);
-    CHECK(gathers(none, {.accesses = range}));
-    CHECK(gathers(of_bytes{}, {.accesses = range}));
-    CHECK(gathers(none, {.accesses = on(access_mode::read, tile_handle)}));
-    CHECK(gathers(none, {.accesses = raw_access(access_mode::none, nullptr, 0)}));
-    CHECK(gathers(none, {.order = ordering::no_access}));
-    CHECK(gathers(tiled{handle, tile_handle}, {}));
-    CHECK(gathers(tiled{handle, {nullptr, 1, 4, 64}}, {}));
+    CHECK(is_put(none, {.accesses = range}));
+    CHECK(is_put(of_bytes{}, {.accesses = range}));
+    CHECK(is_put(none, {.accesses = on(access_mode::read, tile_handle)}));
+    CHECK(is_put(none, {.accesses = raw_access(access_mode::none, nullptr, 0)}));
+    CHECK(is_put(none, {.order = ordering::no_access}));
+    CHECK(is_put(tiled{handle, tile_handle}, {}));
+    CHECK(is_put(tiled{handle, {nullptr, 1, 4, 64}}, {}));
 
-    CHECK_FALSE(gathers(none, {})); // whole memory
-    CHECK_FALSE(gathers(none, {.accesses = range, .order = ordering::whole_memory}));
-    CHECK_FALSE(gathers(none, {.after = task_handle{0, 0}, .accesses = range}));
-    CHECK_FALSE(gathers(none, {.accesses = range, .name = "named"}));
-    CHECK_FALSE(gathers(none, {.blocks = 0, .accesses = range}));
-    CHECK_FALSE(gathers(none, {.blocks = 1u << 31, .accesses = range}));
-    CHECK(gathers(none, {.blocks = (1u << 31) - 1, .accesses = range}));
-    CHECK_FALSE(gathers(none, {.accesses = tile(access_mode::read, &none, 4, 2, 64)}));
-    CHECK(gathers(none, {.accesses = tile(access_mode::read, &none, 4, 1, 64)}));
-    CHECK_FALSE(gathers(none, {.accesses = raw_access(access_mode::read, &none, u64{1} << 32)}));
-    CHECK(gathers(none, {.accesses = raw_access(access_mode::read, &none, (u64{1} << 32) - 1)}));
-    CHECK_FALSE(gathers(tiled{handle, {nullptr, 2, 4, 64}}, {}));
+    CHECK_FALSE(is_put(none, {})); // whole memory
+    CHECK_FALSE(is_put(none, {.accesses = range, .order = ordering::whole_memory}));
+    CHECK_FALSE(is_put(none, {.after = task_handle{0, 0}, .accesses = range}));
+    CHECK_FALSE(is_put(none, {.accesses = range, .name = "named"}));
+    CHECK_FALSE(is_put(none, {.blocks = 0, .accesses = range}));
+    CHECK_FALSE(is_put(none, {.blocks = 1u << 31, .accesses = range}));
+    CHECK(is_put(none, {.blocks = (1u << 31) - 1, .accesses = range}));
+    CHECK_FALSE(is_put(none, {.accesses = tile(access_mode::read, &none, 4, 2, 64)}));
+    CHECK(is_put(none, {.accesses = tile(access_mode::read, &none, 4, 1, 64)}));
+    CHECK_FALSE(is_put(none, {.accesses = raw_access(access_mode::read, &none, u64{1} << 32)}));
+    CHECK(is_put(none, {.accesses = raw_access(access_mode::read, &none, (u64{1} << 32) - 1)}));
+    CHECK_FALSE(is_put(tiled{handle, {nullptr, 2, 4, 64}}, {}));
 
-    const std::vector<declared_access> many(located_accesses::count_max, range);
-    CHECK(gathers(none, {.accesses = many}));
-    CHECK(gathers(none, {.accesses = many}, located_accesses::count_max));
-    CHECK_FALSE(gathers(none, {.accesses = many}, located_accesses::count_max - 1)); // becomes a whole-memory task
-    CHECK_FALSE(gathers(tiled{handle, tile_handle}, {.accesses = many}));
+    const std::vector<declared_access> many(host::short_accesses_max, range);
+    const marker_task nothing;
+    CHECK(is_put(nothing, {.accesses = many}));
+    CHECK(is_put(nothing, {.accesses = many}, host::short_accesses_max));
+    CHECK_FALSE(is_put(nothing, {.accesses = many}, host::short_accesses_max - 1)); // becomes a whole-memory task
+    CHECK_FALSE(is_put(none, {.accesses = many})); // no chunk is left for scalars
+    CHECK_FALSE(is_put(tiled{handle, tile_handle}, {.accesses = many}));
 
-    located_accesses nowhere;
-    CHECK_FALSE(nowhere.gather(describe_task<bare>(), &none, {.accesses = range}, 1024,
-                               [](u64, u64, u32) { return detail::no_single_part; }));
-    // As many ranges as there may be leave no chunk for scalars.
-    located_accesses full;
-    REQUIRE(full.gather(describe_task<bare>(), &none, {.accesses = many}, 1024, everywhere));
-    host::message_room message;
-    CHECK(host::make_message(message, full, describe_task<bare>(), &none, 1, 1, 0) == 0);
+    const data_handle unknown{handles_given, at, 64};
+    CHECK_FALSE(is_put(none, {.accesses = on(access_mode::read, unknown)}));
+
+    // In an engine of several parts: nothing lies nowhere, and what lies in no pool is looked up.
+    detail::part_table table{};
+    table.parts = 2;
+    for (u64 p = 0; p < 2; ++p) table.pools[p] = {at + 4096 * p, 4096};
+    const auto parts_of = [&](u64 begin, u64 bytes) {
+        host::message_room message;
+        const declared_access a = raw_access(access_mode::read, reinterpret_cast<const void*>(begin), bytes);
+        return host::put_direct<true>(message, 9, describe_task<bare>(), &none, {.accesses = a}, 1024, 0, &table);
+    };
+    CHECK((parts_of(at + 4096, 64).slots == 1 && parts_of(at + 4096, 64).parts == 2));
+    CHECK((parts_of(at + 4095, 1).slots == 1 && parts_of(at + 4095, 1).parts == 1));
+    CHECK((parts_of(at + 4095, 2).slots == 0 && parts_of(at + 4095, 2).parts == 0));
+    CHECK(parts_of(at - 1, 1).slots == 0);
+    CHECK(parts_of(at, 0).slots == 0);
 }
 
 namespace {
