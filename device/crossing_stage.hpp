@@ -31,8 +31,9 @@
 // MESSAGES    16 bytes, numbered. None comes too late: a linker takes all that are there before it takes in what its scheduler
 //             knows from another part (a stand-in that is ready), which comes behind the message of that one's linker:
 //             R26_staging -> R14_ready -> R4A5_step_fence -> R19_message -> R4A5_step_fence -> R20_arrived -> A26_staging.
-// COST        a look at the channels a step of the linker while a task that crosses is linked, one load a lane; a message for each
-//             stand-in that is foreseen; of the worker one more chunk with the mail, and an addition for each stand-in.
+// COST        a look at the channels every other step of the linker while a task that crosses is linked (every step, when it has
+//             nothing else to do), one load a lane; a message for each stand-in that is foreseen; of the worker one more chunk with
+//             the mail, and an addition for each stand-in.
 // OWNERS      the linker alone: meetings, stand_ins, counted, pointed_at, staging_sent, staging_seen; stand_in_lists it fills
 //             before a task is handed over, the scheduler reads.
 // EDGES       R26_staging / A26_staging: the value is the message · R27_broken_fence (release), then R12_finished: failed_by
