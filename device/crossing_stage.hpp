@@ -194,24 +194,25 @@ public:
     }
     SLIPSTREAM_BOTH bool waits(u32 slot) const { return task_of(s_.meetings[meeting_of(slot)]) == slot + 1; }
 
-    /// One more stand-in is ready. When it is the last one, and its task is linked: 1 + the task's slot. Else 0.
-    SLIPSTREAM_BOTH u32 arrive(team_type& team, arrival word) const
+    /// By a lane: one more stand-in is ready. Returns the meeting's word.
+    SLIPSTREAM_BOTH u32 note_arrival(team_type& team, arrival word) const
     {
-        const u32 meeting = word.meeting();
-        const u32 met = s_.meetings[meeting] | 1u << word.part();
+        stand_in_place& place = s_.stand_ins[word.meeting() * m_.n.parts + word.part()];
+        place.slots = (place.slots & ~0xffffu) | word.slot();
+        const u32 bit = 1u << word.part();
+        return team.set_bits(s_.meetings[word.meeting()], bit) | bit;
+    }
+    /// By a lane, with what note_arrival() returned, once all lanes have noted theirs. When that stand-in was the last one, and its
+    /// task is linked: 1 + the task's slot. Else 0.
+    SLIPSTREAM_BOTH u32 met_by(arrival word, u32 met) const
+    {
         const u32 task = task_of(met);
-        const bool all = task != 0 && popcount(met & parts_mask) == met >> 29; // its slot may be another task's by now
-        team.sync();
-        if (team.leader()) {
-            stand_in_place& place = s_.stand_ins[meeting * m_.n.parts + word.part()];
-            place.slots = (place.slots & ~0xffffu) | word.slot();
-            s_.meetings[meeting] = all ? 0 : met;
-            // While it is staged its scheduler may read it.
-            if (all && (s_.staged[(task - 1) / 32] >> (task - 1) % 32 & 1) == 0)
-                P::set(s_.stand_in_lists[task - 1], list_of(task - 1, met & parts_mask));
-        }
-        team.sync();
-        return all ? task : 0;
+        if (task == 0 || popcount(met & parts_mask) != met >> 29) return 0; // its slot may be another task's by now
+        s_.meetings[word.meeting()] = 0;
+        // While it is staged its scheduler may read it.
+        if ((s_.staged[(task - 1) / 32] >> (task - 1) % 32 & 1) == 0)
+            P::set(s_.stand_in_lists[task - 1], list_of(task - 1, met & parts_mask));
+        return task;
     }
 
     /// By a lane, of a task of one block: a bit for each part whose stand-in it has to wait for by itself; unknown: some is
@@ -256,18 +257,14 @@ public:
         if ((s_.tainted[slot / 32] & bit) == 0) team.set_bits(s_.handed[slot / 32], bit);
     }
     SLIPSTREAM_BOTH bool is_counted(u32 slot) const { return (s_.counted[slot / 32] >> slot % 32 & 1) != 0; }
-    /// It waits for the task in slot `awaited` alone, which will come to `target`.
+    /// By a lane: it waits for the task in slot `awaited` alone, which will come to `target`.
     SLIPSTREAM_BOTH void foresee(team_type& team, u32 slot, u32 awaited, u32 target) const
     {
         const abi::crossing_word word{s_.crossings[slot]};
-        team.sync();
-        if (team.leader()) {
-            team.set_bits(s_.pointed_at[awaited / 32], 1u << awaited % 32);
-            const u32 number = ++s_.staging_sent[word.peer()];
-            P::store(edge::R26_staging, inbox().place(m_.n.part, word.peer(), number),
-                     staging_message{slot, awaited, word.meeting(), target}.encode(number), order::relaxed, scope::device);
-        }
-        team.sync();
+        team.set_bits(s_.pointed_at[awaited / 32], 1u << awaited % 32);
+        const u32 number = team.add(s_.staging_sent[word.peer()], 1u) + 1;
+        P::store(edge::R26_staging, inbox().place(m_.n.part, word.peer(), number),
+                 staging_message{slot, awaited, word.meeting(), target}.encode(number), order::relaxed, scope::device);
     }
 
     // Of any.

@@ -31,9 +31,21 @@ public:
 
     SLIPSTREAM_BOTH dependency_table(const engine_memory<P>& memory, const control_state<P>& state)
         : m_(memory), s_(state), crossing_(memory, state), handed_blocks_(state.counters[handed_blocks]),
-          handed_tasks_(state.counters[handed_tasks]), handed_lasting_(state.counters[handed_lasting])
+          handed_tasks_(state.counters[handed_tasks]), handed_lasting_(state.counters[handed_lasting]),
+          in_flight_(state.counters[saved_in_flight]), early_(state.counters[saved_early])
     {
     }
+    /// By the leader.
+    SLIPSTREAM_BOTH void save()
+    {
+        crossing_.save();
+        s_.counters[saved_in_flight] = in_flight_;
+        s_.counters[saved_early] = early_;
+    }
+
+    /// Tasks linked and not forgotten (complete, and all they waited for, too), and those of them that are complete.
+    SLIPSTREAM_BOTH u32 in_flight() const { return in_flight_; }
+    SLIPSTREAM_BOTH u32 early() const { return early_; }
 
     /// How tasks that cross are staged: of use where there are several parts.
     SLIPSTREAM_BOTH crossing_stage<P>& crossing() { return crossing_; }
@@ -102,6 +114,7 @@ public:
             team.set_bits(s_.in_flight[slot / 32], 1u << slot % 32);
             team.clear_bits(s_.arriving[slot / 32], 1u << slot % 32);
         });
+        in_flight_ += count;
         hand(team, free, slot_of);
         if (several()) look_ahead(team, count, slot_of, waits);
         return free;
@@ -119,20 +132,29 @@ public:
     static constexpr u32 numbers_bits = 14;
 
     SLIPSTREAM_BOTH task_head head(u32 slot) const { return P::get(s_.heads[slot]); }
-    /// One more stand-in is ready. True when its task waits for nobody any more: then it was handed over.
-    SLIPSTREAM_BOTH bool arrive(team_type& team, arrival word, ready_entry& entry)
+    /// Takes in that stand-ins are ready, word_of(k) for each k < count <= 32. Who waits for nobody now is handed over:
+    /// ready(entry, place) is called by lanes. Returns how many these are.
+    template <class WordOf, class Ready>
+    SLIPSTREAM_BOTH u32 arrive(team_type& team, u32 count, WordOf word_of, Ready ready)
     {
-        const u32 task = crossing_.arrive(team, word);
-        if (task == 0) return false;
-        const u32 slot = task - 1;
-        const u32 left = s_.pending[slot] - 1;
-        team.sync();
-        if (team.leader()) s_.pending[slot] = left;
-        team.sync();
-        if ((left & pending_mask) != 0 || is(s_.staged, slot)) return false;
-        entry = ready_entry::make(slot, left >> 16);
-        hand(team, 1, [&](u32) { return slot; });
-        return true;
+        typename P::template lane_array<u32, 1> met, entries;
+        team.each32([&](u32 k) {
+            if (k < count) met.at(0, k) = crossing_.note_arrival(team, word_of(k));
+        });
+        team.sync(); // all of them are noted, whose task is to have a list of them
+        lane_books books;
+        const u32 freed = team.mask32([&](u32 k) {
+            const u32 task = k < count ? crossing_.met_by(word_of(k), met.at(0, k)) : 0;
+            return task != 0 && count_down(team, task - 1, entries.at(0, k), books); // one lane a task
+        });
+        team.each32([&](u32 k) {
+            if (!(freed >> k & 1)) return;
+            const ready_entry entry{entries.at(0, k)};
+            ready(entry, popcount(freed & ((1u << k) - 1)));
+            hand_one(team, entry.slot(), books);
+        });
+        note(team, books);
+        return popcount(freed);
     }
 
     SLIPSTREAM_BOTH bool is(const u32* bits, u32 slot) const { return (bits[slot / 32] >> slot % 32 & 1) != 0; }
@@ -243,53 +265,23 @@ public:
 
     /// Takes in that tasks are complete, slot_of(k) for each bit of `tasks`, and wakes those that wait for them. Who waits for
     /// nobody now is handed over: ready(entry, place) is called by lanes, shown(count) by all lanes when `count` places are
-    /// filled. `mailed`: those whose blocks have counted, or will. Forgets, and returns, those that wait for nobody: a staged task
-    /// stays until all that it waits for are known to be complete, or their counts down would fall on whoever has its slot next.
+    /// filled. `mailed`: those whose blocks have counted, or will. Forgets those that wait for nobody. The others are early: a
+    /// staged task stays until all that it waits for are known to be complete, or their counts down would fall on whoever has its
+    /// slot next.
     template <class SlotOf, class Ready, class Shown>
-    SLIPSTREAM_BOTH u32 complete(team_type& team, u32 tasks, u32 mailed, SlotOf slot_of, Ready ready, Shown shown)
+    SLIPSTREAM_BOTH void complete(team_type& team, u32 tasks, u32 mailed, SlotOf slot_of, Ready ready, Shown shown)
     {
-        u32 blocks = 0, count = 0; // handed over, less those taken off; of this lane
-        wake(team, tasks, slot_of, ready, shown, blocks, count);
+        lane_books books;
+        wake(team, tasks, slot_of, ready, shown, books);
         // All wakings come before this: one of them may have waited for another.
         const u32 done = team.mask32([&](u32 k) { return (tasks >> k & 1) && pending(slot_of(k)) == 0; });
-        u32 crossed = 0;
         team.each32([&](u32 k) {
-            if (!(done >> k & 1)) return;
-            take_off(team, slot_of(k), (mailed >> k & 1) != 0, blocks, count);
-            team.clear_bits(s_.in_flight[slot_of(k) / 32], 1u << slot_of(k) % 32);
-            if (several()) crossed += crossing_.leave(team, slot_of(k));
+            if (done >> k & 1) forget(team, slot_of(k), (mailed >> k & 1) != 0, books);
+            else if (tasks >> k & 1) team.set_bits(s_.early[slot_of(k) / 32], 1u << slot_of(k) % 32);
         });
-        if (several()) crossing_.ended(team.reduce_add(crossed));
-        note(team, blocks, count);
-        return done;
-    }
-
-    /// Forgets the tasks that were complete early, and wait for nobody now. Returns how many.
-    SLIPSTREAM_BOTH u32 take_off_early(team_type& team)
-    {
-        u32 blocks = 0, count = 0, freed = 0, crossed = 0; // of this lane
-        SLIPSTREAM_ONE_COPY
-        for (u32 first = 0; first < m_.n.groups(); first += 32)
-            team.each32([&](u32 k) { // a word each: where there are several parts most have some
-                const u32 g = first + k;
-                const u32 early = g < m_.n.groups() ? s_.early[g] : 0;
-                u32 now = 0;
-                SLIPSTREAM_ONE_COPY
-                for (u32 left = early; left != 0; left &= left - 1) {
-                    const u32 slot = 32 * g + lowest_bit(left);
-                    if (pending(slot) != 0) continue;
-                    now |= left & (0 - left);
-                    take_off(team, slot, true, blocks, count);
-                    if (several()) crossed += crossing_.leave(team, slot);
-                }
-                if (now == 0) return;
-                s_.early[g] = early & ~now;
-                s_.in_flight[g] &= ~now;
-                freed += popcount(now);
-            });
-        if (several()) crossing_.ended(team.reduce_add(crossed));
-        note(team, blocks, count);
-        return team.reduce_add(freed);
+        early_ += popcount(tasks & ~done);
+        in_flight_ -= popcount(done);
+        note(team, books);
     }
 
     /// The slot's finished count has failures: nobody is staged behind its tasks until it is set back.
@@ -305,9 +297,9 @@ public:
     {
         if (mailed) taint(team, slot); // its workers said so in the finished count
         team.sync();
-        u32 blocks = 0, count = 0;
-        if (team.leader()) take_off(team, slot, mailed, blocks, count);
-        note(team, blocks, count);
+        lane_books books;
+        if (team.leader()) take_off(team, slot, mailed, books);
+        note(team, books);
         const bool free = pending(slot) == 0;
         if (free) hand(team, 1, [&](u32) { return slot; });
         return free;
@@ -371,7 +363,7 @@ private:
         team.sync();
         if (m_.n.staging == 0 || crossing_.failed()) return;
         typename P::template lane_array<u32, 1> awaited;
-        u32 foreseen = team.mask32([&](u32 k) {
+        const u32 foreseen = team.mask32([&](u32 k) {
             if (!(stand_ins >> k & 1) || waits.at(0, k) != 1) return false;
             const u32 slot = slot_of(k);
             const predecessor_list list = s_.waits_for[slot];
@@ -382,11 +374,13 @@ private:
             awaited.at(0, k) = p;
             return p != no_slot && !is(s_.tainted, p) && (s_.loads[p].stands_in() ? crossing_.is_counted(p) : blocks(p) != 0);
         });
-        SLIPSTREAM_ONE_COPY
-        for (; foreseen != 0; foreseen &= foreseen - 1) {
-            const u32 k = lowest_bit(foreseen), p = team.from_lane(awaited, k);
+        if (foreseen == 0) return;
+        team.each32([&](u32 k) {
+            if (!(foreseen >> k & 1)) return;
+            const u32 p = awaited.at(0, k);
             crossing_.foresee(team, slot_of(k), p, P::get(s_.targets[p]) + (is(s_.handed, p) ? 0 : blocks(p)));
-        }
+        });
+        team.sync();
     }
 
     /// Task p, as those that wait for it are told.
@@ -454,28 +448,33 @@ private:
         return is(s_.arriving, slot) && is_later(number_of(slot), number);
     }
 
-    /// By a lane: of 32 words of a row, from word `first` on, those for which value_of(word) is not 0, a bit each; four
-    /// loads fly together.
-    template <class ValueOf>
-    SLIPSTREAM_BOTH u32 words_where(u32 first, ValueOf value_of) const
+    /// Of a row of 32 words at most: those that are not 0, a bit each, and how many slots it names.
+    struct row_summary {
+        u32 words, named;
+    };
+    /// By a lane; four loads fly together.
+    template <class Row>
+    SLIPSTREAM_BOTH row_summary summary_of(const Row* row) const
     {
-        const u32 count = m_.n.groups() - first < 32 ? m_.n.groups() - first : 32;
-        u32 out = 0;
+        row_summary out{0, 0};
         SLIPSTREAM_ONE_COPY
-        for (u32 i = 0; i < count; i += 4) {
+        for (u32 i = 0; i < m_.n.groups(); i += 4) {
             SLIPSTREAM_UNROLL
-            for (u32 n = i; n < i + 4; ++n) out |= static_cast<u32>(n < count && value_of(first + n) != 0) << n;
+            for (u32 n = i; n < i + 4; ++n) {
+                const u32 word = n < m_.n.groups() ? P::get(row[n]) : 0;
+                out.words |= static_cast<u32>(word != 0) << n;
+                out.named += popcount(word);
+            }
         }
         return out;
     }
 
-    /// By a lane: calls with(p, its link number) for each predecessor of a task of those that arrive. One loop for the
-    /// predecessors of all words: lanes have theirs in different ones.
+    /// By a lane: calls with(p, its link number) for each predecessor of a task of those that arrive, by its row and the words of
+    /// it that name any. One loop for the predecessors of all words: lanes have theirs in different ones.
     template <class Row, class With>
-    SLIPSTREAM_BOTH void each_predecessor(u32 slot, const Row* row, With with) const
+    SLIPSTREAM_BOTH void each_predecessor(u32 slot, const Row* row, u32 words, With with) const
     {
         const u32 number = number_of(slot);
-        u32 words = words_where(0, [&](u32 w) { return P::get(row[w]); }); // most that they name are still there
         u32 g = 0;
         u32 before = 0;
         SLIPSTREAM_ONE_COPY
@@ -495,16 +494,6 @@ private:
         }
     }
 
-    /// How many a row names.
-    template <class Row>
-    SLIPSTREAM_BOTH u32 row_bits(const Row* row) const
-    {
-        u32 bits = 0;
-        SLIPSTREAM_ONE_COPY
-        for (u32 g = 0; g < m_.n.groups(); ++g) bits += popcount(P::get(row[g]));
-        return bits;
-    }
-
     /// Each task of `rows` is entered with its predecessors, a lane a task; waits.at(0, k) becomes their number. Not with those
     /// whom the one that was linked last waits for by itself, as its list tells: it is complete after them, and what they wrote is
     /// seen by whoever sees that it is.
@@ -517,11 +506,12 @@ private:
             if (!(rows >> k & 1)) return;
             const u32 slot = slot_of(k);
             latest.at(0, k) = slot;
-            waits.at(0, k) = row_bits(row_of(k)); // at most
+            const row_summary row = summary_of(row_of(k));
+            waits.at(0, k) = row.named; // at most
             s_.waits_for[slot].number = static_cast<u16>(waits_max + 1);
-            if (waits.at(0, k) > waits_max) return; // a second pass over many would cost more than it saves
+            if (row.named > waits_max) return; // a second pass over many would cost more than it saves
             u32 count = 0, last = 0, last_number = 0;
-            each_predecessor(slot, row_of(k), [&](u32 p, u32 number) {
+            each_predecessor(slot, row_of(k), row.words, [&](u32 p, u32 number) {
                 if (count == 0 || is_later(number, last_number)) {
                     last = p;
                     last_number = number;
@@ -536,12 +526,7 @@ private:
                 list.slots[i] = s_.arriving_after[k * waits_max + i]; // beyond `count` anything
             s_.waits_for[slot] = list; // whole, for those of the batch that wait for this one
         });
-        u32 less = ~0u; // its minimum is the maximum of what it is the complement of
-        team.each32([&](u32 k) {
-            if ((rows >> k & 1) != 0 && waits.at(0, k) <= waits_max) less = ~waits.at(0, k) < less ? ~waits.at(0, k) : less;
-        });
-        const u32 most = ~team.reduce_min(less);
-        team.sync(); // a reduction orders nothing, and others' lists are read
+        team.sync(); // others' lists are read
         typename P::template lane_array<predecessor_list, 1> of_latest;
         team.each32([&](u32 k) {
             if (rows >> k & 1) of_latest.at(0, k) = s_.waits_for[latest.at(0, k)];
@@ -556,54 +541,75 @@ private:
                 s_.waits_for[slot].number = static_cast<u16>(waits.at(0, k));
                 return;
             }
-            const u32 last_number = number_of(latest.at(0, k));
             // A slot in that list may have come again since: for a task that was linked later. One that has no room for all
             // may hold none of them.
             predecessor_list implied = of_latest.at(0, k);
             if (!implied.complete() || (some_old_ && is(s_.old, latest.at(0, k)))) implied.number = 0;
-            const auto is_implied = [&](u32 p) {
-                bool listed = false;
-                SLIPSTREAM_UNROLL
-                for (u32 i = 0; i < waits_near_max; ++i) listed |= (i < implied.number) & (implied.slots[i] == p);
-                return listed & is_later(last_number, number_of(p));
-            };
-            waits.at(0, k) = enter(team, k, slot, all, most, is_implied);
-            s_.waits_for[slot].number = static_cast<u16>(waits.at(0, k));
+            SLIPSTREAM_UNROLL
+            for (u32 i = 0; i < waits_near_max; ++i)
+                if (i >= implied.number) implied.slots[i] = static_cast<u16>(no_slot);
+            waits.at(0, k) = enter(team, k, slot, all, implied, number_of(latest.at(0, k)));
         });
     }
 
-    /// By a lane: enters a task with those of its `all` predecessors, in arriving_after, that are not implied. Returns
-    /// how many. Step after step for all of them, so that their loads and atomics fly together; `most`: of any lane.
-    template <class IsImplied>
-    SLIPSTREAM_BOTH u32 enter(team_type& team, u32 k, u32 slot, u32 all, u32 most, IsImplied is_implied) const
+    /// By a lane: enters a task with those of its `all` predecessors, in arriving_after, that are not among `implied`, or were
+    /// linked later than `last_number`. Returns how many.
+    SLIPSTREAM_BOTH u32 enter(team_type& team, u32 k, u32 slot, u32 all, predecessor_list implied, u32 last_number) const
     {
-        u32 p[waits_max], place[waits_max];
+        const auto is_implied = [&](u32 p) {
+            bool listed = false;
+            SLIPSTREAM_UNROLL
+            for (u32 i = 0; i < waits_near_max; ++i) listed |= implied.slots[i] == p;
+            return listed & is_later(last_number, number_of(p));
+        };
+        // The first ones without branches, step after step for all of them: their loads and atomics fly together. In an empty
+        // place the task stands itself, and nothing is added.
+        constexpr u32 at_once = waits_near_max + 1;
+        u32 p[at_once], place[at_once];
         u32 enters = 0;
         SLIPSTREAM_UNROLL
-        for (u32 i = 0; i < waits_max; ++i)
-            if (i < most) p[i] = i < all ? s_.arriving_after[k * waits_max + i] : slot;
+        for (u32 i = 0; i < at_once; ++i) p[i] = i < all ? s_.arriving_after[k * waits_max + i] : slot;
         SLIPSTREAM_UNROLL
-        for (u32 i = 0; i < waits_max; ++i)
-            if (i < most) enters |= static_cast<u32>((i < all) & !is_implied(p[i])) << i;
+        for (u32 i = 0; i < at_once; ++i) enters |= static_cast<u32>((i < all) & !is_implied(p[i])) << i;
         SLIPSTREAM_UNROLL
-        for (u32 i = 0; i < waits_max; ++i)
-            if (i < most && (enters >> i & 1))
-                place[i] = linked_load{team.add(s_.loads[p[i]].word, linked_load::successor)}.successors();
+        for (u32 i = 0; i < at_once; ++i)
+            place[i] = linked_load{team.add(s_.loads[p[i]].word, (enters >> i & 1) * linked_load::successor)}.successors();
         SLIPSTREAM_UNROLL
-        for (u32 i = 0; i < waits_max; ++i)
-            if (i < most && (enters >> i & 1)) {
-                if (place[i] < successors_listed) s_.set_listed(p[i], place[i], slot);
-                team.set_bits(s_.successors_near[p[i] * m_.n.groups() + slot / 32], 1u << slot % 32);
-                s_.set_predecessor(slot, popcount(enters & low_bits(i)), p[i]);
-            }
-        return popcount(enters);
+        for (u32 i = 0; i < at_once; ++i) {
+            team.set_bits(s_.successors_near[p[i] * m_.n.groups() + slot / 32], (enters >> i & 1) << slot % 32);
+            if (((enters >> i & 1) != 0) & (place[i] < successors_listed))
+                s_.listed_near[p[i] * successors_listed + place[i]] = static_cast<u16>(slot);
+        }
+        predecessor_list list{static_cast<u16>(popcount(enters)), {}};
+        u32 left = enters; // those that enter, from the lowest on
+        SLIPSTREAM_UNROLL
+        for (u32 n = 0; n < waits_near_max; ++n, left &= left - 1) {
+            u32 nth = p[at_once - 1];
+            SLIPSTREAM_UNROLL
+            for (u32 i = at_once - 1; i-- > n;) nth = left >> i & 1 ? p[i] : nth; // the lowest one comes last
+            list.slots[n] = static_cast<u16>(nth); // beyond their number anything
+        }
+        s_.waits_for[slot] = list;
+        u32 count = list.number;
+        if (count == at_once) s_.set_predecessor(slot, waits_near_max, p[waits_near_max]);
+        if (all <= at_once) return count;
+        SLIPSTREAM_ONE_COPY
+        for (u32 i = at_once; i < all; ++i) {
+            const u32 before = s_.arriving_after[k * waits_max + i];
+            if (is_implied(before)) continue;
+            list_successor(team, before, slot);
+            team.set_bits(s_.successors_near[before * m_.n.groups() + slot / 32], 1u << slot % 32);
+            s_.set_predecessor(slot, count++, before);
+        }
+        s_.waits_for[slot].number = static_cast<u16>(count);
+        return count;
     }
     /// By a lane: enters a task with all of its predecessors, any number.
     template <class Row>
     SLIPSTREAM_BOTH u32 enter_many(team_type& team, u32 slot, const Row* row) const
     {
         u32 count = 0;
-        each_predecessor(slot, row, [&](u32 p, u32) {
+        each_predecessor(slot, row, summary_of(row).words, [&](u32 p, u32) {
             list_successor(team, p, slot);
             team.set_bits(s_.successors_near[p * m_.n.groups() + slot / 32], 1u << slot % 32);
             if (count < waits_max) s_.set_predecessor(slot, count, p);
@@ -664,27 +670,35 @@ private:
     template <class SlotOf>
     SLIPSTREAM_BOTH void hand(team_type& team, u32 tasks, SlotOf slot_of)
     {
-        u32 blocks = 0, count = 0;
+        lane_books books;
         team.each32([&](u32 k) {
-            if (tasks >> k & 1) hand_one(team, slot_of(k), blocks, count);
+            if (tasks >> k & 1) hand_one(team, slot_of(k), books);
         });
-        note(team, blocks, count);
+        note(team, books);
     }
 
-    /// By a lane, which has handed over so many blocks and tasks (`lasting` ones count in the upper half, too).
-    SLIPSTREAM_BOTH void hand_one(team_type& team, u32 slot, u32& blocks, u32& count)
+    /// What a lane has to enter in the books. Wraps: what was taken off counts down.
+    struct lane_books {
+        u32 blocks = 0;  ///< handed over
+        u32 tasks = 0;   ///< likewise (`lasting` ones count in the upper half, too)
+        u32 crossed = 0; ///< tasks that cross and stand-ins that were forgotten
+        u32 early = 0;   ///< tasks that were complete early, and were forgotten
+    };
+
+    /// By a lane.
+    SLIPSTREAM_BOTH void hand_one(team_type& team, u32 slot, lane_books& books)
     {
         const linked_load load = s_.loads[slot];
         const u32 mine = load.blocks();
         if (mine == 0) return;
         P::set(s_.targets[slot], P::get(s_.targets[slot]) + mine);
-        blocks += mine;
-        count += load.brief() ? 1 : 1 + lasting;
+        books.blocks += mine;
+        books.tasks += load.brief() ? 1 : 1 + lasting;
         if (!is(s_.tainted, slot)) team.set_bits(s_.handed[slot / 32], 1u << slot % 32);
     }
 
     /// By a lane: a completed or skipped task is no longer with the scheduler. `mailed`: its blocks have counted, or will.
-    SLIPSTREAM_BOTH void take_off(team_type& team, u32 slot, bool mailed, u32& blocks, u32& count)
+    SLIPSTREAM_BOTH void take_off(team_type& team, u32 slot, bool mailed, lane_books& books)
     {
         const linked_load load = s_.loads[slot];
         const u32 mine = load.blocks();
@@ -692,19 +706,47 @@ private:
         const u32 bit = 1u << slot % 32;
         team.clear_bits(s_.handed[slot / 32], bit);
         team.clear_bits(s_.staged[slot / 32], bit);
-        blocks -= mine;
-        count -= load.brief() ? 1 : 1 + lasting;
+        books.blocks -= mine;
+        books.tasks -= load.brief() ? 1 : 1 + lasting;
         if (!mailed) P::set(s_.targets[slot], P::get(s_.targets[slot]) - mine);
     }
 
-    SLIPSTREAM_BOTH void note(team_type& team, u32 blocks, u32 count)
+    /// By a lane: a complete task that waits for nobody.
+    SLIPSTREAM_BOTH void forget(team_type& team, u32 slot, bool mailed, lane_books& books)
     {
-        const u32 all_blocks = team.reduce_add(blocks);
-        const u32 all = team.reduce_add(count);
+        take_off(team, slot, mailed, books);
+        team.clear_bits(s_.in_flight[slot / 32], 1u << slot % 32);
+        if (several()) books.crossed += crossing_.leave(team, slot);
+    }
+
+    /// By a lane: a task waits for one less. True when it is to be handed over: `entry` then. Forgets who was complete early, and
+    /// waits for nobody now.
+    SLIPSTREAM_BOTH bool count_down(team_type& team, u32 slot, u32& entry, lane_books& books)
+    {
+        const u32 left = team.add(s_.pending[slot], ~u32{0}) - 1;
+        entry = ready_entry::make(slot, left >> 16).word;
+        if ((left & pending_mask) != 0) return false;
+        const bool staged = is(s_.staged, slot);
+        if (is(s_.early, slot)) { // a stand-in is to be said to be ready all the same
+            team.clear_bits(s_.early[slot / 32], 1u << slot % 32);
+            forget(team, slot, true, books);
+            ++books.early;
+        }
+        return !staged;
+    }
+
+    SLIPSTREAM_BOTH void note(team_type& team, const lane_books& books)
+    {
+        const u32 all_blocks = team.reduce_add(books.blocks);
+        const u32 all = team.reduce_add(books.tasks);
+        const u32 forgotten = team.reduce_add(books.early | books.crossed << 16); // a window of 2^16 slots would be too large
         const auto tasks = static_cast<u32>(static_cast<std::int16_t>(all)); // a few, more or less
         handed_blocks_ += all_blocks;
         handed_tasks_ += tasks;
         handed_lasting_ += static_cast<u32>(static_cast<std::int32_t>(all - tasks) >> 16);
+        in_flight_ -= forgotten & 0xffff;
+        early_ -= forgotten & 0xffff;
+        if (several()) crossing_.ended(forgotten >> 16);
         if (team.leader()) { // for the next launch
             s_.counters[handed_blocks] = handed_blocks_;
             s_.counters[handed_tasks] = handed_tasks_;
@@ -716,7 +758,7 @@ private:
     /// Counts down for the successors of completed tasks. A lane each that are listed, four lanes a task, eight tasks at a
     /// time; else by the row.
     template <class SlotOf, class Ready, class Shown>
-    SLIPSTREAM_BOTH void wake(team_type& team, u32 tasks, SlotOf slot_of, Ready ready, Shown shown, u32& blocks, u32& count)
+    SLIPSTREAM_BOTH void wake(team_type& team, u32 tasks, SlotOf slot_of, Ready ready, Shown shown, lane_books& books)
     {
         const u32 groups = m_.n.groups();
         typename P::template lane_array<u32, 1> numbers;
@@ -747,15 +789,13 @@ private:
                     const u32 before = task & 0xffff;
                     const u32 slot = s_.listed(before, place);
                     s_.set_successor_word(before * groups + slot / 32, 0);
-                    const u32 left = team.add(s_.pending[slot], ~u32{0}) - 1;
-                    entries.at(0, k) = ready_entry::make(slot, left >> 16).word;
-                    return (left & pending_mask) == 0 && !is(s_.staged, slot);
+                    return count_down(team, slot, entries.at(0, k), books);
                 });
                 team.each32([&](u32 k) {
                     if (!(freed >> k & 1)) return;
                     const ready_entry entry{entries.at(0, k)};
                     ready(entry, woken + popcount(freed & ((1u << k) - 1)));
-                    hand_one(team, entry.slot(), blocks, count);
+                    hand_one(team, entry.slot(), books);
                 });
                 woken += popcount(freed);
             }
@@ -778,21 +818,18 @@ private:
                 for (; words != 0; words &= words - 1) {
                     const u32 g = first + lowest_bit(words);
                     const u32 waiting = team.from_lane(mine, lowest_bit(words));
-                    const u32 staged = s_.staged[g];
-                    typename P::template lane_array<u32, 1> left;
+                    typename P::template lane_array<u32, 1> entries;
                     const u32 freed = team.mask32([&](u32 k) {
-                        if (!(waiting >> k & 1)) return false;
-                        left.at(0, k) = --s_.pending[32 * g + k];
-                        return (left.at(0, k) & pending_mask) == 0;
-                    }) & ~staged;
+                        return (waiting >> k & 1) != 0 && count_down(team, 32 * g + k, entries.at(0, k), books);
+                    });
                     if (freed == 0) continue;
                     team.each32([&](u32 k) {
                         if (freed >> k & 1)
-                            ready(ready_entry::make(32 * g + k, left.at(0, k) >> 16), popcount(freed & ((1u << k) - 1)));
+                            ready(ready_entry{entries.at(0, k)}, popcount(freed & ((1u << k) - 1)));
                     });
                     shown(popcount(freed));
                     team.each32([&](u32 k) { // the scheduler is at work with them by now
-                        if (freed >> k & 1) hand_one(team, 32 * g + k, blocks, count);
+                        if (freed >> k & 1) hand_one(team, 32 * g + k, books);
                     });
                 }
             }
@@ -815,6 +852,8 @@ private:
     u32 handed_blocks_;
     u32 handed_tasks_;
     u32 handed_lasting_;
+    u32 in_flight_; ///< linked and not forgotten
+    u32 early_;     ///< of these: reported complete before one that they wait for
 };
 
 } // namespace slipstream::device

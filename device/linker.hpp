@@ -31,8 +31,8 @@ public:
 
     SLIPSTREAM_BOTH linker(const engine_memory<P>& memory, const control_state<P>& state)
         : m_(memory), s_(state), table_(memory, state), admitted_(state.admitted_queue()), reports_(state.report_queue()),
-          arrived_(state.arrived_queue()), ready_(state.ready_queue()), in_flight_(state.counters[saved_in_flight]),
-          early_(state.counters[saved_early]), ordered_(state.counters[saved_ordered]), settled_(state.counters[saved_settled]),
+          arrived_(state.arrived_queue()), ready_(state.ready_queue()), ordered_(state.counters[saved_ordered]),
+          settled_(state.counters[saved_settled]),
           linked_(P::load(edge::P5_self, *state.linked, order::relaxed, scope::block)),
           crossings_(P::load(edge::P5_self, *state.crossings_linked, order::relaxed, scope::block))
     {
@@ -43,7 +43,7 @@ public:
     SLIPSTREAM_BOTH bool step(team_type& team)
     {
         // Looked for before the reports: the slot of an admitted task may come again, and its report is in the queue by then.
-        const u32 arrived = several() || early_ == 0 ? admitted_.available(team) : 0;
+        const u32 arrived = several() || table_.early() == 0 ? admitted_.available(team) : 0;
         bool busy = false;
         const u32 came = several() ? arrived_.available(team) : 0;
         typename staging_inbox<P>::looked_type looked; // behind that: what other linkers said comes before what schedulers
@@ -58,28 +58,25 @@ public:
         }
         if (looks && table_.crossing().take(team, looked)) busy = look_again_ = true;
         if (came != 0) busy |= take_arrivals(team, came);
-        if (several() && busy && early_ != 0) take_off_early(team); // who waited for a report, or for an arrival
         // Else staging comes first: somebody may be done soon. But where there are several parts others' tasks wait to be foreseen.
-        if (arrived != 0 && (several() ? !busy || arrived >= link_many : !busy && early_ == 0))
+        if (arrived != 0 && (several() ? !busy || arrived >= link_many : !busy && table_.early() == 0))
             if (const u32 count = not_early(team, arrived < 32 ? arrived : 32); count != 0) {
                 link(team, count);
                 busy = true;
             }
         if (look_again_) busy |= stage_ahead(team);
-        if (tainted_ && in_flight_ == 0) tainted_ = !table_.cleanse(team);
+        if (tainted_ && empty()) tainted_ = !table_.cleanse(team);
         looked_ = looks && busy;
         return busy || (crosses && !looks);
     }
 
     /// Every task linked so far is complete.
-    SLIPSTREAM_BOTH bool empty() const { return in_flight_ == 0; }
+    SLIPSTREAM_BOTH bool empty() const { return table_.in_flight() == 0; }
 
     SLIPSTREAM_BOTH void save(team_type& team)
     {
         if (team.leader()) {
-            table_.crossing().save();
-            s_.counters[saved_in_flight] = in_flight_;
-            s_.counters[saved_early] = early_;
+            table_.save();
             s_.counters[saved_ordered] = ordered_;
             s_.counters[saved_settled] = settled_;
         }
@@ -121,43 +118,26 @@ private:
         }
         team.each32([&](u32 k) { slots.at(0, k) = report_of(k).slot(); });
         if (left != 0) {
-            const u32 done = table_.complete(
+            table_.complete(
                 team, left, ~cancelled, slot_of, [&](ready_entry entry, u32 place) { ready_.put_ahead(place, entry); },
                 [&](u32 woken) {
                     ready_.advance(woken); // never full: it has room for every slot
                     ready_.publish(team);
                 });
-            in_flight_ -= popcount(done);
             if (several()) note_pace(team, popcount(left));
-            left &= ~done;
-        }
-        if (!several() && early_ != 0) take_off_early(team);
-        if (left != 0) {
-            team.each32([&](u32 k) {
-                if (left >> k & 1) team.set_bits(s_.early[slot_of(k) / 32], 1u << slot_of(k) % 32);
-            });
-            early_ += popcount(left);
-            team.sync();
         }
         reports_.skip(count);
         reports_.release(team);
     }
 
-    SLIPSTREAM_BOTH void take_off_early(team_type& team)
-    {
-        const u32 freed = table_.take_off_early(team);
-        early_ -= freed;
-        in_flight_ -= freed;
-    }
-
     /// Stand-ins of tasks of this part that are ready in others.
-    SLIPSTREAM_BOTH bool take_arrivals(team_type& team, u32 count)
+    SLIPSTREAM_BOTH bool take_arrivals(team_type& team, u32 came)
     {
-        SLIPSTREAM_ONE_COPY
-        for (u32 k = 0; k < count; ++k) {
-            ready_entry entry;
-            if (table_.arrive(team, arrival{arrived_.pop()}, entry)) ready_.put(team, entry); // never full: room for every slot
-        }
+        const u32 count = came < 32 ? came : 32;
+        const u32 freed = table_.arrive(team, count, [&](u32 k) { return arrival{arrived_.peek(k)}; },
+                                        [&](ready_entry entry, u32 place) { ready_.put_ahead(place, entry); });
+        ready_.advance(freed); // never full: it has room for every slot
+        arrived_.skip(count);
         arrived_.release(team);
         ready_.publish(team);
         return look_again_ = true;
@@ -280,7 +260,7 @@ private:
     /// parts a task that crosses ends long before its stand-ins' books are closed, and those behind them with it.
     SLIPSTREAM_BOTH u32 not_early(team_type& team, u32 count)
     {
-        if (!several() || early_ == 0) return count;
+        if (!several() || table_.early() == 0) return count;
         const u32 early = team.mask32([&](u32 k) { return k < count && table_.is(s_.early, admitted_.peek(k) & 0xffff); });
         return early != 0 ? lowest_bit(early) : count;
     }
@@ -313,7 +293,6 @@ private:
         });
         ready_.advance(popcount(ready));
         ordered_ += popcount(waiting);
-        in_flight_ += count;
         if ((linked_ ^ (linked_ + count)) >> table_.numbers_bits != 0) table_.grow_old(team);
         linked_ += count;
         if (several())
@@ -351,8 +330,6 @@ private:
     queue_consumer<P, u32, edge::A20_arrived, edge::R20_taken> arrived_;
     queue_producer<P, ready_entry, edge::R14_ready, edge::A14_taken> ready_;
     // Equal on all lanes.
-    u32 in_flight_; ///< linked and not complete
-    u32 early_;     ///< reported complete before one that they wait for
     u32 ordered_;   ///< entries of link_order ever written; wraps
     u32 settled_;   ///< the first so many of them need no further look; wraps
     u32 linked_;    ///< ever; wraps
