@@ -1,8 +1,8 @@
 // The worker's part in staging tasks that cross (crossing_stage.hpp): it waits for tasks of other parts, too, and counts a block
 // for each of its own task's stand-ins when it is done.
 //
-// COST    of a mail that crosses, beside what others cost: a fence behind its polls always (the acquire loads of a single one's
-//         poll are not for it), one load of the chunk with its stand-ins, and an addition for each of them.
+// COST    of a mail that crosses, beside what others cost: one load of the chunk with its stand-ins, and an addition for each of
+//         them.
 // EDGES   A12, A12_finished_fence · R12, behind R5R12_fence: as of a worker's own part
 #pragma once
 #include "device/crossing_stage.hpp"
@@ -12,6 +12,14 @@ namespace slipstream::device {
 /// What is to be done with a staged mail. To leave: at once, the engine is aborted or parks. To wait: await() was to
 /// give up after some time.
 enum class verdict : u32 { run, skip, leave, wait };
+
+/// A poll of a finished count. A lone worker acquires by it; others by a fence behind their last poll.
+template <class P>
+SLIPSTREAM_BOTH u64 load_finished(const task_record<P>& task, bool lone)
+{
+    if (lone) return P::load(edge::A12_finished, task.finished, order::acquire, scope::device);
+    return P::load(edge::A12_finished, task.finished, order::relaxed, scope::device);
+}
 
 /// A mail of a task of one block that crosses, as its worker has read it. A value, for functions out of line.
 template <class P>
@@ -25,6 +33,7 @@ struct crossing_mail {
     task_record<P>* const* part_records;
     const typename P::template word<u32>* stop;
     typename P::template word<u32>* done;
+    bool lone;
 
     SLIPSTREAM_BOTH task_record<P>& record(u32 slot) const
     {
@@ -54,8 +63,7 @@ struct crossing_mail {
             u32 failures = 0;
             const u32 reached = team.mask32([&](u32 k) {
                 if (!(left >> k & 1)) return false;
-                const finished_count count{
-                    P::load(edge::A12_finished, record(before.at(0, k).slot).finished, order::relaxed, scope::device)};
+                const finished_count count{load_finished(record(before.at(0, k).slot), lone)};
                 if (!count.reached(before.at(0, k).target)) return false;
                 failures |= static_cast<u32>(count.has_failures()) << k;
                 return true;
@@ -67,7 +75,7 @@ struct crossing_mail {
             if (attempt == polls_max) return verdict::wait;
             P::pause(attempt);
         }
-        P::fence(edge::A12_finished_fence, order::acquire, scope::device);
+        if (!lone) P::fence(edge::A12_finished_fence, order::acquire, scope::device);
         if (suspects == 0) return verdict::run;
         const u32 failed = team.mask32([&](u32 k) {
             if (!(suspects >> k & 1)) return false;

@@ -246,7 +246,7 @@ private:
 inline constexpr u32 polls_between = 256;
 inline constexpr u32 polls_before_broadcasts = 1; ///< the first time, behind the last broadcast that it has read
 inline constexpr u32 polls_early = 32;  ///< of who awaits the next mail while the leader answers
-inline constexpr u32 early_thread = 64; ///< that one: neither of the leader's warp nor of the recorder's
+inline constexpr u32 early_warp = 2; ///< that one: neither the leader's nor the recorder's
 static_assert(polls_between >= cuda_platform::look_for_stop,
               "await() counts its polls anew each time: with fewer it would never look for a park");
 
@@ -289,7 +289,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             ask_for(mine.tag);
         } else {
             // The first warp fetches mails, with the structs of all of them, and tells the others. What the next one waits for
-            // may be known already: then another thread polls for it while the leader still answers.
+            // may be known already: then another warp polls for it while the leader still answers.
             const bool early = inbox<P>::findings::awaits_early(plain, mine.tag + 1);
             if (threadIdx.x < 32) {
                 P::team team;
@@ -311,8 +311,10 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                     shared.found = box.found;
                 }
                 structs.store(port, shared);
-            } else if (early && threadIdx.x == early_thread) {
-                shared.awaited = port.await_early(port.after(mine), polls_early);
+            } else if (early && threadIdx.x / 32 == early_warp) {
+                P::team team;
+                const bool runs = port.await_early(team, port.after(mine), polls_early);
+                if (team.leader()) shared.awaited = runs;
             }
             __syncthreads();
             mine = shared.order;
@@ -324,7 +326,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             ask_for(mine.tag); // now, so that nothing is left to be loaded when the wait is over
             const auto take = [&](const inbox<P>::findings& found) {
                 plan = found.plan;
-                plain = mine.bypassed() | mine.crosses() ? 0 : found.plain;
+                plain = mine.bypassed() ? 0 : found.plain;
             };
             take(shared.found);
             if (mine.staged() && !(early && shared.awaited)) {
@@ -386,7 +388,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                     blocks = 1;
                 }
             });
-            if (plain != 0) { // most often, and others wait for it: what a chain needs comes after
+            if ((plain & 1) != 0 && !mine.crosses()) { // most often, and others wait for it: what a chain needs comes after
                 at_hand = false;
                 if (leader) {
                     const mail last = box.letter(number);

@@ -12,10 +12,10 @@
 // store. No atomic that is waited for unless the task has more blocks than there are workers.
 // Mails are read all together, with their records: a mailbox of them costs one poll and one more RT.
 // A staged mail, moreover: a read of what it waits for (the first with the structs, others behind it: 1 RT, all together), polls of
-// those finished counts, all of one poll in flight together (of a single one, a lone worker: acquire loads), and one acquire fence.
-// Where the next mail is known already when a body ends, waits for one task elsewhere, and none follows another, another warp
+// those finished counts, all of one poll in flight together (lone workers: acquire loads), and of others one acquire fence.
+// Where the next mail is known already when a body ends, waits for tasks elsewhere, and none follows another, another warp
 // polls for it while the leader answers, and the first warp reads more mail if it is the last known: the answer's books and store,
-// one barrier and the first poll are off the hop.
+// one barrier, that read and the first poll are off the hop.
 // A broadcast (broadcast.hpp) is read in the same poll, eight at a time, from the copies that 4 or 5 workers of 131 share. One that
 // has no block for this worker is answered as it is passed over: one store.
 // One that follows and waits for nobody elsewhere: nothing of that. Where both are brief and nobody elsewhere was known to
@@ -34,8 +34,8 @@
 //         host reads when the kernel has left
 //         R22_early_fence (release, system), then R22_early_mark: of a bypassed task, before its answer (bypass.hpp)
 //         A12 (finished counts, relaxed poll) + A12_finished_fence (acquire, device): the writes of the predecessors
-//         of a staged task. A12 alone, acquire, where a lone worker waits for one; the block's barrier hands that on where
-//         another thread polls (await_early())
+//         of a staged task. A12 alone, acquire, by a lone worker; the block's barrier hands that on where other threads poll
+//         (await_early())
 #pragma once
 #include "device/crossing_worker.hpp"
 #include "device/scheduler.hpp"
@@ -249,7 +249,7 @@ public:
         }
         team.sync();
         came(known + 1, count);
-        const u32 of_one = team.mask32([&](u32 k) -> bool { // they wait for one task, which is known now
+        const u32 wait_elsewhere = team.mask32([&](u32 k) -> bool { // for one task of which more is known now, or for several
             const mail& letter = box_.letter(known + 1 + k);
             if ((k >= count) | (letter.waits() == 0)) return false;
             const waits_place place = place_of_waits(letter);
@@ -257,11 +257,11 @@ public:
             const awaited_task task = awaited_task::decode(chunk);
             const bool there = awaited_task::tag_in(chunk) == place.tag;
             box_.first[letter.tag % P::mailbox_depth] = {there ? task.slot : no_slot, task.target};
-            return there & (letter.waits() == 1) & !letter.follows() & !letter.crosses();
+            return !letter.follows();
         });
         const plan_type plan = make_plan(team);
         // Not the next one, which is awaited at once: behind a full mailbox its place is that of a mail that is not read yet.
-        const u32 early = lone ? places_from(known + 1, of_one & ~u32{known == box_.answered}) : 0;
+        const u32 early = lone ? places_from(known + 1, wait_elsewhere & ~u32{known == box_.answered}) : 0;
         const u32 plain = plan.none() && !logs() ? 1 | early << inbox<P>::findings::early_at : 0;
         if (team.leader()) {
             box_.found.plan = plan;
@@ -308,14 +308,14 @@ public:
                 return awaited_task::tag_in(chunk) == place.tag;
             });
         }
-        const bool alone = m_.n.lone_workers != 0 && waits == 1;
+        const bool lone = m_.n.lone_workers != 0;
         typename P::template lane_array<u32, 1> suspect;
         team.each32([&](u32 k) { suspect.at(0, k) = 0; });
         left = low_bits(waits);
         for (u32 attempt = 0;; ++attempt) {
             left &= ~team.mask32([&](u32 k) {
                 if (!(left >> k & 1)) return false;
-                const finished_count count{load_finished(before.at(0, k).slot, alone)};
+                const finished_count count{load_finished(m_.records[before.at(0, k).slot], lone)};
                 if (!count.reached(before.at(0, k).target)) return false;
                 suspect.at(0, k) = count.has_failures();
                 return true;
@@ -325,7 +325,7 @@ public:
             if (attempt == polls_max) return verdict::wait;
             P::pause(attempt);
         }
-        if (!alone) P::fence(edge::A12_finished_fence, order::acquire, scope::device);
+        if (!lone) P::fence(edge::A12_finished_fence, order::acquire, scope::device);
         const u32 suspects = team.mask32([&](u32 k) { return suspect.at(0, k) != 0; });
         if (suspects == 0) return verdict::run;
         const u32 failed = team.mask32([&](u32 k) {
@@ -338,12 +338,14 @@ public:
     }
 
     SLIPSTREAM_BOTH bool awaits_early(u32 number) const { return inbox<P>::findings::awaits_early(box_.found.plain, number); }
-    /// Waits for what the next mail waits for, by one thread that may be any, while the mail before it is answered: a worker that
+    /// Waits for what the next mail waits for, by a team that may be another, while the mail before it is answered: a worker that
     /// has its SM to itself (A12 acquires), and mails for which awaits_early() holds. False: not within so many polls, or a block
-    /// in that slot has failed; await() is to be asked, behind that answer.
-    SLIPSTREAM_BOTH bool await_early(const mail& letter, u32 polls_max) const
+    /// in one of those slots has failed; await() is to be asked, behind that answer. To be asked of the team's leader.
+    SLIPSTREAM_BOTH bool await_early(team_type& team, const mail& letter, u32 polls_max) const
     {
         const auto first = box_.first[letter.tag % P::mailbox_depth];
+        if ((letter.waits() != 1) | letter.crosses() | (first.slot == no_slot)) return await_several_early(team, letter, polls_max);
+        if (!team.leader()) return false;
         const auto& finished = m_.records[first.slot].finished;
         for (u32 attempt = 0; attempt < polls_max; ++attempt) {
             const finished_count count{P::load(edge::A12_finished, finished, order::acquire, scope::device)};
@@ -579,6 +581,36 @@ private:
         return attempt % P::look_for_stop != P::look_for_stop - 1 ? stop_level::none : look_for_stop();
     }
 
+    /// A lane for each of them, which may be of another part.
+    SLIPSTREAM_BOTH bool await_several_early(team_type& team, const mail& letter, u32 polls_max) const
+    {
+        const waits_place place = place_of_waits(letter);
+        typename P::template lane_array<awaited_task, 1> before;
+        u32 unread = low_bits(letter.waits()), left = unread;
+        bool failures = false;
+        for (u32 attempt = 0; attempt < polls_max; ++attempt) {
+            if (unread != 0)
+                unread &= ~team.mask32([&](u32 k) {
+                    if (!(unread >> k & 1)) return false;
+                    const abi::chunk chunk = P::load(edge::A4_mail, place.chunks[k], order::relaxed, scope::device);
+                    before.at(0, k) = awaited_task::decode(chunk);
+                    return awaited_task::tag_in(chunk) == place.tag;
+                });
+            left &= ~team.mask32([&](u32 k) {
+                if (!((left & ~unread) >> k & 1)) return false;
+                const u32 slot = before.at(0, k).slot;
+                task_record<P>& task = is_far(slot) ? m_.part_records[(slot >> 12) - 1][slot & 0xfff] : m_.records[slot];
+                const finished_count count{P::load(edge::A12_finished, task.finished, order::acquire, scope::device)};
+                if (!count.reached(before.at(0, k).target)) return false;
+                failures |= count.has_failures();
+                return true;
+            });
+            if (left == 0) return !team.any(failures);
+            P::pause(attempt);
+        }
+        return false;
+    }
+
     /// The mailbox with this worker's copies of broadcasts.
     SLIPSTREAM_BOTH u32 broadcasts_at() const { return m_.n.workers + (worker_ & (m_.n.broadcast_copies - 1)); }
 
@@ -597,7 +629,7 @@ private:
     SLIPSTREAM_BOTH crossing_mail<P> crossing_of(const mail& letter) const
     {
         return {m_.mailboxes[worker_].waits[letter.tag % P::mailbox_depth], letter.tag, letter.waits(), m_.records, m_.part_records,
-                m_.stop, &m_.done[worker_]};
+                m_.stop, &m_.done[worker_], m_.n.lone_workers != 0};
     }
     SLIPSTREAM_BOTH verdict await_crossing(team_type& team, const mail& letter, u32 polls_max)
     {
@@ -666,12 +698,6 @@ private:
             static_cast<stop_level>(team.broadcast(static_cast<u32>(team.leader() ? look(attempt) : stop_level::none)));
         if (level == stop_level::park && team.leader()) pause();
         return level != stop_level::none;
-    }
-
-    SLIPSTREAM_BOTH u64 load_finished(u32 slot, bool acquires) const
-    {
-        if (acquires) return P::load(edge::A12_finished, m_.records[slot].finished, order::acquire, scope::device);
-        return P::load(edge::A12_finished, m_.records[slot].finished, order::relaxed, scope::device);
     }
 
     /// What a block that failed or was skipped adds to the finished count. Only the first such task of a slot is noted: nobody

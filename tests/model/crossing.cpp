@@ -103,7 +103,9 @@ struct plan {
     bool linker_beside = false; ///< on a fiber of its own
     u32 arrived_slots = 0;      ///< of the queue from scheduler to linker; 0: as the engine has it
     bool everything = false;    ///< all roles, and slots that come again; else from admitted tasks on
+    bool lone = false;          ///< workers have their SMs to themselves
     u64* staged = nullptr;      ///< tasks that cross and were mailed staged, all executions together, are added there
+    u64* early = nullptr;       ///< likewise those of them that were awaited while the mail before them was answered
 };
 
 template <class P = P1>
@@ -117,7 +119,7 @@ report run(const std::vector<test_task>& program, options how, const plan& by = 
             parts.push_back(std::make_shared<small_engine<P>>(
                 tasks->told[p],
                 engine_size{.ring_slots = 32, .window_used = by.window_used, .workers = workers, .pool_blocks = 16,
-                            .staging = by.staging, .chaining = by.staging, .parts = by.parts, .part = p}));
+                            .lone_workers = by.lone, .staging = by.staging, .chaining = by.staging, .parts = by.parts, .part = p}));
             parts[p]->m.channels = parts[0]->m.channels;
             parts[p]->m.staging_channels = parts[0]->m.staging_channels;
             parts[p]->m.part_records = parts[0]->m.part_records;
@@ -153,9 +155,11 @@ report run(const std::vector<test_task>& program, options how, const plan& by = 
                 ex.spawn("worker " + std::to_string(p) + "." + std::to_string(w), device_block(block + 1 + w),
                          [e, w] { e->work(w); });
         }
-        ex.at_end([parts, tasks, staged = by.staged] {
-            for (const auto& e : parts)
+        ex.at_end([parts, tasks, staged = by.staged, early = by.early] {
+            for (const auto& e : parts) {
                 if (staged) *staged += e->far_staged;
+                if (early) *early += e->far_early;
+            }
             u64 expected[small_engine<P>::places_max] = {};
             for (u32 i = 0; i < tasks->program.size(); ++i) {
                 const auto [home, number] = tasks->homes[i];
@@ -270,6 +274,12 @@ TEST_CASE("tasks that cross are staged behind those of other parts, and others b
         all.linker_beside = true;
         CHECK_FALSE(run(rows(6), walks("crossing, stencil, slots come again, linker beside"), all).failure);
     }
+    // Workers that have their SMs to themselves: polls acquire, and while one mail is answered the next is awaited.
+    u64 early = 0;
+    for (const bool beside : {false, true})
+        CHECK_FALSE(run(rows(6), walks("crossing, stencil, lone workers"),
+                        {.staging = true, .linker_beside = beside, .everything = true, .lone = true, .early = &early}).failure);
+    CHECK(early != 0);
     plan beside = by;
     beside.linker_beside = true;
     staged = 0;
@@ -336,6 +346,12 @@ TEST_CASE("a failure before, within and behind tasks that cross and are staged",
 
 TEST_CASE("what linkers tell each other needs its scope, and its fence", "[model][crossing][staging][mutation]")
 {
+    for (const bool lone : {false, true}) { // what a worker sees of another part's
+        const edge e = lone ? edge::A12_finished : edge::A12_finished_fence;
+        mutate weaker(e);
+        check_race(run(stencil, walks(std::string("staged across parts without ") + device::edge_name(e)),
+                       {.staging = true, .lone = lone}));
+    }
     for (const edge e : {edge::R26_staging, edge::A26_staging}) {
         mutate narrower(e, mutation::narrow);
         const options how = walks(std::string("staging across parts at block scope: ") + device::edge_name(e));

@@ -245,6 +245,7 @@ public:
                       "what is at hand waits for nobody, and nothing before it failed");
                 went_on += at_hand;
                 awaited_early += awaited;
+                far_early += awaited && letter.crosses();
                 if (decision == device::verdict::leave) {
                     port.save();
                     ++paused;
@@ -275,9 +276,9 @@ public:
             }
             const test_task& t = tasks[number];
             if (t.fails && (t.fails_block < 0 || letter.block() == static_cast<u32>(t.fails_block))) port.fail(record, 9);
-            // On the GPU by another thread, while this one is answered: before and behind it, here.
+            // On the GPU by another warp, while this one is answered: before and behind it, here.
             const bool early = !letter.tickets() && !letter.bypassed() && port.awaits_early(letter.tag + 1);
-            awaited = early && port.await_early(port.after(letter), 1);
+            awaited = early && port.await_early(team, port.after(letter), 1);
             at_hand = port.plan().goes_on(letter.tag) && !stopping;
             if (at_hand && answers_late && port.plan().answers_later(letter.tag)) {
                 ++late;
@@ -286,7 +287,7 @@ public:
             if (letter.bypassed() && !t.fails) port.tell_host(letter);
             if (port.is_alone(letter)) port.answer_alone(letter);
             else port.answer(letter);
-            awaited = awaited || (early && port.await_early(port.after(letter), 1));
+            awaited = awaited || (early && port.await_early(team, port.after(letter), 1));
             stopping = port.told_to_stop();
         }
     }
@@ -341,6 +342,7 @@ public:
     u32 late = 0;    ///< mails that were answered with the next one
     u32 chained = 0; ///< of the staged ones, those behind the mail that they wait for
     u32 went_on = 0; ///< of these, those that were at hand
+    u32 far_early = 0;     ///< of far_staged, those of awaited_early
     u32 awaited_early = 0; ///< and those that were awaited before the mail in front of them was answered
     u32 skipped = 0; ///< staged ones that did not run
     u32 far_staged = 0; ///< of the staged ones, those of tasks that cross, whatever became of them
