@@ -503,8 +503,10 @@ __device__ __forceinline__ void run_control(const kernel_arguments<cuda_platform
     __syncthreads();
     switch (threadIdx.x / 32) {
     case 0:
-        if (args.memory.n.parts > 1) run_scheduler<cuda_worker_groups(PerSm, true), true, false>(args);
-        else run_scheduler<cuda_worker_groups(PerSm, false), false, Broadcasts>(args);
+        // A part of four or more has one group of workers: nothing is looked at for others (device/measured.md).
+        if (args.memory.n.parts == 1) run_scheduler<cuda_worker_groups(PerSm, false), false, Broadcasts>(args);
+        else if (PerSm == 1 && args.memory.n.workers <= 32) run_scheduler<1, true, false>(args);
+        else run_scheduler<cuda_worker_groups(PerSm, true), true, false>(args);
         break;
     case 1: run_ingest<PerSm == 1 ? ahead_slots_max : ahead_slots_least>(args); break;
     case 2: run_notifier(args); break;

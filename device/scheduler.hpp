@@ -20,7 +20,7 @@
 //   staged (a task that waits for running ones): mailed like any other, with the list of what it waits for; of several brief
 //     blocks up to six a worker. No deadlock: whatever a mail waits for was mailed before it, and each worker takes its mails
 //     in order. (Where there are several parts: is_barred().)
-//     Where there are several parts many more wait than there are workers, and each comes to whose turn it is: take_turns().
+//     Where there are several parts many more wait than there are workers, and each comes to whose turn it is: choose_by_turns().
 //   chained (staged, of one block): behind the task that it waits for, if that is the last mail of its worker (or the last but
 //     one: below), has one block and the mailbox has room; not if it waits for one on another worker, too, or for more than
 //     three. The worker needs no word of anybody for it. Of several that wait for the same task one comes behind it, of brief
@@ -783,8 +783,9 @@ private:
                 team.sync();
             }
             const bool deep = depth == places && !chained && tasks.staged == 0 && few_workers() && all_brief(team, tasks);
-            given = choose_idlest(team, popcount(roots), deep ? brief_places : depth, behind != 0, deep, (tasks.staged & 1) != 0,
-                                  [&](u32 i) { return chained ? s_.parcel_roots[i] : i; });
+            const auto place_of = [&](u32 i) { return chained ? s_.parcel_roots[i] : i; };
+            if (several() && (tasks.staged & 1) != 0) given = choose_by_turns(team, popcount(roots), depth, behind != 0, place_of);
+            else given = choose_idlest(team, popcount(roots), deep ? brief_places : depth, behind != 0, deep, place_of);
             team.sync();
         }
         typename P::template lane_array<u32, 1> workers, numbers;
@@ -1001,11 +1002,9 @@ private:
     /// Notes a worker in parcel_workers[place_of(i)] for each i < count, 32 at most, as far as there are workers with fewer
     /// than `depth` mails due: those with the fewest first, each once, and if `some_taken` none of those that are `taken`.
     /// Returns how many were given. `deep`: for brief tasks; a worker may be given several (beside it stands how many it was
-    /// given before), more than `places` only if what it has is brief. `waits`: of what is mailed, for is_barred(), and
-    /// take_turns().
+    /// given before), more than `places` only if what it has is brief. Where there are several parts: of mails that do not wait.
     template <class PlaceOf>
-    SLIPSTREAM_BOTH u32 choose_idlest(team_type& team, u32 count, u32 depth, bool some_taken, bool deep, bool waits,
-                                      PlaceOf place_of)
+    SLIPSTREAM_BOTH u32 choose_idlest(team_type& team, u32 count, u32 depth, bool some_taken, bool deep, PlaceOf place_of)
     {
         constexpr u32 full = 0xffff;
         typename P::template lane_array<u32, Groups> dues; // and beside them, those that there were before this parcel
@@ -1014,13 +1013,9 @@ private:
             team.each32([&](u32 k) { // no branches: there are few of these, one after another
                 const u32 due_now = s_.sent[worker_or_first(g, k)] - seen_.at(g, k);
                 const u32 taken = some_taken ? s_.taken[32 * g < m_.n.workers ? g : 0] : 0;
-                const bool barred = several() && is_barred(worker_or_first(g, k), due_now, waits);
+                const bool barred = several() && is_barred(worker_or_first(g, k), due_now, false);
                 dues.at(g, k) = (32 * g + k < m_.n.workers) & !(taken >> k & 1) & !barred ? due_now * (1 + parcel_step) : full;
             });
-        if (several() && waits) {
-            take_turns(team, dues, depth);
-            depth = turns_ahead + 2;
-        }
         u32 given = 0;
         SLIPSTREAM_ONE_COPY
         for (u32 places_due = 0; places_due < depth && given < count; ++places_due) {
@@ -1050,35 +1045,60 @@ private:
         return given < count ? given : count;
     }
 
-    /// Of an engine of several parts, for mails that wait: puts in place of each worker's dues its place in the order in which they
-    /// are chosen. First who has none due, then who has had fewest turns. By the dues alone who is done first gets the next one,
-    /// so that of a stencil's row some get two and others none (device/measured.md). Who was long at one task does not get all
-    /// that it has missed: none is more than turns_ahead behind the first (as by the virtual time of start-time fair queueing:
-    /// Goyal, Vin and Cheng, 1996).
-    template <class Dues>
-    SLIPSTREAM_BOTH void take_turns(team_type& team, Dues& dues, u32 depth)
+    /// The same of an engine of several parts, for mails that wait. First who has none due, then who has had fewest turns. By the
+    /// dues alone who is done first gets the next one, so that of a stencil's row some get two and others none
+    /// (device/measured.md). Who was long at one task does not get all that it has missed: none is more than turns_ahead behind
+    /// the first (as by the virtual time of start-time fair queueing: Goyal, Vin and Cheng, 1996).
+    template <class PlaceOf>
+    SLIPSTREAM_BOTH u32 choose_by_turns(team_type& team, u32 count, u32 depth, bool some_taken, PlaceOf place_of)
     {
-        constexpr u32 full = 0xffff;
+        constexpr u32 none = turns_ahead + 2; // of places in the order in which they are chosen
+        typename P::template lane_array<u32, Groups> due_now, had; // no branches, as above; 0xffff due: it gets none
         u32 behind = ~0u; // the first one's is the least
         SLIPSTREAM_UNROLL
         for (u32 g = 0; g < Groups; ++g)
-            team.each32([&](u32 k) { // not of who gets nothing that waits
-                const u32 mine = (dues.at(g, k) & full) != full ? ~s_.turns[worker_or_first(g, k)] : ~0u;
+            team.each32([&](u32 k) {
+                const u32 w = worker_or_first(g, k);
+                const u32 due = s_.sent[w] - seen_.at(g, k);
+                const u32 taken = some_taken ? s_.taken[32 * g < m_.n.workers ? g : 0] : 0;
+                const bool open = (32 * g + k < m_.n.workers) & !(taken >> k & 1) & !is_barred(w, due, true);
+                had.at(g, k) = s_.turns[w];
+                due_now.at(g, k) = open ? due : 0xffff;
+                const u32 mine = open ? ~had.at(g, k) : ~0u; // not of who gets nothing that waits
                 behind = mine < behind ? mine : behind;
             });
         const u32 first = ~team.reduce_min(behind);
         const u32 least = first < turns_ahead ? 0 : first - turns_ahead;
+        typename P::template lane_array<u32, Groups> order; // of each worker's: first its place, then its number among all
         SLIPSTREAM_UNROLL
         for (u32 g = 0; g < Groups; ++g)
             team.each32([&](u32 k) {
-                if (32 * g + k >= m_.n.workers) return;
-                const u32 had = s_.turns[32 * g + k];
-                const u32 ahead = had < least ? 0 : had - least;
-                s_.turns[32 * g + k] = ahead; // counted anew each time
-                const u32 due_now = dues.at(g, k) & full;
-                const u32 place = due_now == 0 ? 0 : 1 + ahead;
-                dues.at(g, k) = due_now >= depth ? full : place * (1 + parcel_step);
+                const u32 ahead = had.at(g, k) < least ? 0 : had.at(g, k) - least;
+                if (32 * g + k < m_.n.workers) s_.turns[32 * g + k] = ahead; // counted anew each time
+                const u32 place = due_now.at(g, k) == 0 ? 0 : 1 + ahead;
+                order.at(g, k) = due_now.at(g, k) >= depth ? none : place;
             });
+        u32 given = 0;
+        typename P::template lane_array<u32, Groups> numbers;
+        SLIPSTREAM_UNROLL
+        for (u32 place = 0; place < none; ++place) {
+            u32 takers[Groups];
+            team.masks32(takers, [&](u32 g, u32 k) { return order.at(g, k); },
+                         [&](u32, u32, u32 mine) { return mine == place; });
+            SLIPSTREAM_UNROLL
+            for (u32 g = 0; g < Groups; ++g) {
+                team.each32([&](u32 k) {
+                    if (order.at(g, k) == place) numbers.at(g, k) = given + popcount(takers[g] & low_bits(k));
+                });
+                given += popcount(takers[g]);
+            }
+        }
+        SLIPSTREAM_UNROLL
+        for (u32 g = 0; g < Groups; ++g)
+            team.each32([&](u32 k) {
+                if (order.at(g, k) < none && numbers.at(g, k) < count) s_.parcel_workers[place_of(numbers.at(g, k))] = 32 * g + k;
+            });
+        return given < count ? given : count;
     }
 
     /// Calls give(i, worker) for each i < count, as far as there are workers with fewer than `depth` mails due: those with the

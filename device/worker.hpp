@@ -249,7 +249,7 @@ public:
         }
         team.sync();
         came(known + 1, count);
-        const u32 wait_elsewhere = team.mask32([&](u32 k) -> bool { // for one task of which more is known now, or for several
+        const u32 wait_elsewhere = team.mask32([&](u32 k) -> bool { // of the first task that each waits for more is known now
             const mail& letter = box_.letter(known + 1 + k);
             if ((k >= count) | (letter.waits() == 0)) return false;
             const waits_place place = place_of_waits(letter);
