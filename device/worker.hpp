@@ -111,8 +111,8 @@ struct inbox {
     struct alignas(16) findings {
         plan_type plan;
         verdict decision; ///< of a staged mail, if it is not to run; for threads that did not take part in await()
-        u32 plain;        ///< 0: some mail follows another, or runs are logged. Otherwise, from early_at on, a bit for each place
-                          ///< of the mailbox: its mail may be awaited early, if it comes next
+        u32 plain;        ///< 0: some mail follows another, or runs are logged. Otherwise 1, and, from early_at on, a bit for each
+                          ///< place of the mailbox: its mail may be awaited early, if it comes next
         static constexpr u32 early_at = 16;
         static_assert(P::mailbox_depth <= 32 - early_at);
         /// By `plain`, may mail `number` be awaited while the one before it is answered? See worker_port::await_early().
