@@ -205,6 +205,32 @@ TEST_CASE("a predecessor that is complete when its successor is looked at is not
     t.check_empty();
 }
 
+TEST_CASE("several tasks are awaited together while the mail before is answered, by a worker that is alone on its SM",
+          "[device][staging]")
+{
+    for (const bool lone : {false, true})
+        for (const u32 failure : {0u, 9u}) {
+            staging_test t(2);
+            t.engine.m.n.lone_workers = lone;
+            t.put(0);
+            t.put(1);
+            t.put_behind(2, {0, 1});
+            t.settle();
+            const mail first = t.take(0, 0, 0), second = t.take(1, 1, 0);
+            CHECK(t.ports[0].awaits_early(first.tag + 1) == lone);
+            const mail next = t.ports[0].after(first);
+            REQUIRE((next.slot() == 2 && next.waits() == 2));
+            const auto awaited = [&] { return t.ports[0].await_early(t.engine.team, next, 2); };
+            if (lone) CHECK_FALSE(awaited());
+            t.answer(0, first);
+            if (lone) CHECK_FALSE(awaited()); // the other one has not
+            t.answer(1, second, failure);
+            if (lone) CHECK(awaited() == (failure == 0)); // that one is to be looked at
+            t.take(0, 2, 2);
+            CHECK(t.ports[0].await(t.engine.team, next) == (failure == 0 ? verdict::run : verdict::skip));
+        }
+}
+
 TEST_CASE("a task of tickets is neither staged nor waited for", "[device][staging]")
 {
     staging_test t(2);
