@@ -503,7 +503,7 @@ __device__ __forceinline__ void run_control(const kernel_arguments<cuda_platform
     __syncthreads();
     switch (threadIdx.x / 32) {
     case 0:
-        // A part of four or more has one group of workers: nothing is looked at for others (device/measured.md).
+        // Where there are four parts or more each has one group of workers: others are not looked for (device/measured.md).
         if (args.memory.n.parts == 1) run_scheduler<cuda_worker_groups(PerSm, false), false, Broadcasts>(args);
         else if (PerSm == 1 && args.memory.n.workers <= 32) run_scheduler<1, true, false>(args);
         else run_scheduler<cuda_worker_groups(PerSm, true), true, false>(args);

@@ -1069,7 +1069,7 @@ private:
             });
         const u32 first = ~team.reduce_min(behind);
         const u32 least = first < turns_ahead ? 0 : first - turns_ahead;
-        typename P::template lane_array<u32, Groups> order; // of each worker's: first its place, then its number among all
+        typename P::template lane_array<u32, Groups> order; // the place of each; none: it gets nothing
         SLIPSTREAM_UNROLL
         for (u32 g = 0; g < Groups; ++g)
             team.each32([&](u32 k) {
