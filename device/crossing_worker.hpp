@@ -21,9 +21,10 @@ SLIPSTREAM_BOTH u64 load_finished(const task_record<P>& task, bool lone)
     return P::load(edge::A12_finished, task.finished, order::relaxed, scope::device);
 }
 
-/// A mail of a task of one block that crosses, as its worker has read it. A value, for functions out of line.
+/// A staged mail as its worker has read it: of a task that crosses, which has one block, or of another that is waited for early.
+/// A value, for functions out of line.
 template <class P>
-struct crossing_mail {
+struct staged_mail {
     using team_type = typename P::team;
 
     const typename P::chunk_word* chunks; ///< what it waits for, and the last one its stand-ins
@@ -84,6 +85,33 @@ struct crossing_mail {
                 || P::load(edge::P4_status, records[task.slot].failed_by, order::relaxed, scope::device) == task.identity;
         });
         return failed != 0 ? verdict::skip : verdict::run;
+    }
+
+    /// As worker_port::await_early().
+    SLIPSTREAM_BOTH bool await_early(team_type& team, u32 polls_max) const
+    {
+        typename P::template lane_array<awaited_task, 1> before;
+        u32 unread = low_bits(waits), left = unread;
+        bool failures = false;
+        for (u32 attempt = 0; attempt < polls_max; ++attempt) {
+            if (unread != 0)
+                unread &= ~team.mask32([&](u32 k) {
+                    if (!(unread >> k & 1)) return false;
+                    const abi::chunk chunk = P::load(edge::A4_mail, chunks[k], order::relaxed, scope::device);
+                    before.at(0, k) = awaited_task::decode(chunk);
+                    return awaited_task::tag_in(chunk) == tag;
+                });
+            left &= ~team.mask32([&](u32 k) {
+                if (!((left & ~unread) >> k & 1)) return false;
+                const finished_count count{load_finished(record(before.at(0, k).slot), lone)};
+                if (!count.reached(before.at(0, k).target)) return false;
+                failures |= count.has_failures();
+                return true;
+            });
+            if (left == 0) return !team.any(failures);
+            P::pause(attempt);
+        }
+        return false;
     }
 
     /// Behind the fence of its answer, by the one that answers.

@@ -89,16 +89,20 @@ public:
     template <class Words>
     SLIPSTREAM_BOTH static void set_member(const abi::task_type& type, Words* words, u32 member, const raw_access& a)
     {
-        if (member >= type.members) return;
-        const u32 at = type.member_offset[member];
+        if (member < type.members) set_words(words + type.member_offset[member], (type.rect_mask >> member & 1) != 0, a);
+    }
+    /// The same, of a member whose place is known.
+    template <class Words>
+    SLIPSTREAM_BOTH static void set_words(Words* words, bool is_rect, const raw_access& a)
+    {
         const u64 tail = a.bytes | static_cast<u64>(a.handle_plus_one) << 40;
-        P::set(words[at], static_cast<u32>(a.address));
-        P::set(words[at + 1], static_cast<u32>(a.address >> 32));
-        P::set(words[at + 2], static_cast<u32>(tail));
-        P::set(words[at + 3], static_cast<u32>(tail >> 32));
-        if (type.rect_mask >> member & 1) {
-            P::set(words[at + 4], a.rows);
-            P::set(words[at + 5], a.pitch);
+        P::set(words[0], static_cast<u32>(a.address));
+        P::set(words[1], static_cast<u32>(a.address >> 32));
+        P::set(words[2], static_cast<u32>(tail));
+        P::set(words[3], static_cast<u32>(tail >> 32));
+        if (is_rect) {
+            P::set(words[4], a.rows);
+            P::set(words[5], a.pitch);
         }
     }
 

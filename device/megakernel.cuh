@@ -245,8 +245,11 @@ private:
 /// While it waits for other workers' tasks, a worker looks for more mail after so many polls.
 inline constexpr u32 polls_between = 256;
 inline constexpr u32 polls_before_broadcasts = 1; ///< the first time, behind the last broadcast that it has read
-inline constexpr u32 polls_early = 32;  ///< of who awaits the next mail while the leader answers
-inline constexpr u32 early_warp = 2; ///< that one: neither the leader's nor the recorder's
+// Who awaits the next mail while the leader answers, of neither its warp nor the recorder's: a thread, where it waits for one task
+// alone, else a warp. In one and the same warp the thread would be 0.05 us later (device/measured.md).
+inline constexpr u32 polls_early = 32;
+inline constexpr u32 early_thread = 64;
+inline constexpr u32 early_warp = 3;
 static_assert(polls_between >= cuda_platform::look_for_stop,
               "await() counts its polls anew each time: with fewer it would never look for a park");
 
@@ -289,7 +292,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             ask_for(mine.tag);
         } else {
             // The first warp fetches mails, with the structs of all of them, and tells the others. What the next one waits for
-            // may be known already: then another warp polls for it while the leader still answers.
+            // may be known already: then another thread, or a warp for several tasks, polls for it while the leader still answers.
             const bool early = inbox<P>::findings::awaits_early(plain, mine.tag + 1);
             if (threadIdx.x < 32) {
                 P::team team;
@@ -311,10 +314,14 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                     shared.found = box.found;
                 }
                 structs.store(port, shared);
+            } else if (early && threadIdx.x == early_thread) {
+                if (port.awaits_one(mine.tag + 1)) shared.awaited = port.await_one_early(mine.tag + 1, polls_early);
             } else if (early && threadIdx.x / 32 == early_warp) {
-                P::team team;
-                const bool runs = port.await_early(team, port.after(mine), polls_early);
-                if (team.leader()) shared.awaited = runs;
+                if (!port.awaits_one(mine.tag + 1)) {
+                    P::team team;
+                    const bool runs = port.await_several_early(team, port.after(mine), polls_early);
+                    if (team.leader()) shared.awaited = runs;
+                }
             }
             __syncthreads();
             mine = shared.order;
@@ -326,7 +333,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             ask_for(mine.tag); // now, so that nothing is left to be loaded when the wait is over
             const auto take = [&](const inbox<P>::findings& found) {
                 plan = found.plan;
-                plain = mine.bypassed() ? 0 : found.plain;
+                plain = mine.bypassed() ? 0 : found.plain & ~u32{mine.crosses()};
             };
             take(shared.found);
             if (mine.staged() && !(early && shared.awaited)) {
@@ -388,7 +395,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                     blocks = 1;
                 }
             });
-            if ((plain & 1) != 0 && !mine.crosses()) { // most often, and others wait for it: what a chain needs comes after
+            if ((plain & 1) != 0) { // most often, and others wait for it: what a chain needs comes after
                 at_hand = false;
                 if (leader) {
                     const mail last = box.letter(number);
@@ -428,9 +435,12 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
         }
         if (leader && !(at_hand && plan.answers_later(mine.tag))) {
             const u32 code = shared.ends[turn].failure.code;
-            if (code != 0) port.fail(port.record(mine), code);
-            else if (mine.bypassed()) port.tell_host(mine); // which is never skipped
-            port.answer(mine, plan.looks(mine.tag));
+            if (code == 0 && mine.bypassed()) { // which is never skipped
+                port.answer_bypassed(mine);
+            } else {
+                if (code != 0) port.fail(port.record(mine), code);
+                port.answer(mine, plan.looks(mine.tag));
+            }
             shared.ends[worker_shared::turn_after(turn)].stopping = port.told_to_stop(); // all have looked at it two mails ago
             // What nobody waits for.
             if (failed_before) shared.ends[worker_shared::turn_before(turn)].failure.code = 0; // of the mail after the next:

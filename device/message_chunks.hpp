@@ -29,7 +29,8 @@ SLIPSTREAM_BOTH u32 entries_in(const u32* w)
 }
 
 /// Of an entry's first chunk.
-SLIPSTREAM_BOTH u64 address_in(const u32* w) { return static_cast<u64>(w[0] & ((1u << 25) - 1)) << 32 | w[1]; }
+SLIPSTREAM_BOTH u64 address_in(u32 first, u32 second) { return static_cast<u64>(first & ((1u << 25) - 1)) << 32 | second; }
+SLIPSTREAM_BOTH u64 address_in(const u32* w) { return address_in(w[0], w[1]); }
 
 /// Stores the scalars of a plain message's chunk, the first of which is number 3 * `chunk`, to the words of a task struct.
 template <class P, class Words>

@@ -12,7 +12,8 @@
 //           worker 0 says how far it has come (begun, taken, declined: id and phase), ingest up to which id blanks are withdrawn.
 //           Who comes to a blank adds "begun", and sees in the same step whether it was withdrawn. Who withdraws sees in the same
 //           step whether the next blank was begun. So either ingest has the ring back at once, or worker 0 is looking at it: then
-//           it sees the withdrawal in its next look, and answers by "declined", or by "taken" if a task came before.
+//           it sees the withdrawal in its next look, and answers by "declined", or by "taken" if a task came before. The first look
+//           flies with that addition: what it sees counts if the blank turns out to be begun, since ingest takes nothing then.
 // DECLINED  what may not be bypassed, or has a further message behind it (of many tasks together only the first would gain), or
 //           names a handle that the device has not met; all, once a body on this worker has failed; a blank that is withdrawn
 //           while it is looked after. Then no further blank is valid.
@@ -23,9 +24,11 @@
 //           that has read one forgets that it did.
 // BUSY      while worker 0 runs a task ingest looks at the ring, too: if it finds that a task waits there, it withdraws the blank.
 // PARK      ingest does not end while there is a blank, or a task that was taken.
-// COST      the worker: a look at the ring is one bus round trip, of 8 chunks; then the fence of system scope, an addition, a look
-//           at the type and at what handles name (1 RT each, of L2). Ingest: a look at the word, which flies with its look at the
-//           other rings; a fence and three stores for each blank. On the bus: 128 B a look, for as long as nothing comes.
+// COST      the worker: where the blank's message will be (1 RT of L2), then looks at the ring, a bus round trip of 8 chunks each,
+//           the first with the addition that begins the blank; a look at the type and at what handles name (1 RT of L2, all
+//           together) and an addition that is not waited for; behind the body one fence, of system scope. Ingest:
+//           a look at the word, which flies with its look at the other rings; a fence and three stores for each blank. On the bus:
+//           128 B a look, for as long as nothing comes.
 // OWNERS    ingest: watch_book, blank places · worker 0: inbox::watched
 // EDGES     R21_bypass_fence -> R21_bypass_mail · A4_mail: blank_place, and what the tasks before wrote
 //           A0_ring_publish, A0_ring_fence by worker 0: the message, and what the host wrote before it
@@ -63,7 +66,7 @@ template <class P>
 struct watch_tables {
     using team_type = typename P::team;
 
-    static constexpr u32 blanks_max = 3;
+    static constexpr u32 blanks_max = 6;
     static constexpr u32 blocks_each = 3; ///< of the pool, at most: three chunks of three handles
     static_assert((abi::slot_chunks - 1) * abi::chunk_payload_words <= blocks_each * pool_block_entries);
 
@@ -294,58 +297,50 @@ struct watcher {
     };
 
     /// Waits for the task of `letter`, a blank, and stores its struct to `words`. `lower`: the word's lower half as this worker
-    /// left
-    /// it. `declines`: whatever comes.
+    /// left it. `declines`: whatever comes.
     SLIPSTREAM_BOTH result run(team_type& team, const mail& letter, u32 lower, bool declines, words_type* words) const
     {
         const u32 id = letter.blank_id();
         const u32 begun = watch_word::lower_of(id, watch_word::begun);
-        const u64 old = team.leader()
-            ? P::fetch_add(edge::P9_watch, *word, watch_word::step(lower, begun), order::relaxed, scope::device)
-            : 0;
-        if (team.broadcast(static_cast<u32>(watch_word{old}.valid(id))) == 0) // ingest has emptied its place, or will
-            return {outcome::void_blank, 0, say(team, begun, id, watch_word::declined), 0};
-        return look(team, letter, begun, declines, words);
-    }
-
-    static constexpr u32 ring_chunks = 2 * abi::slot_chunks; ///< the slot, and the one behind it
-
-private:
-    static constexpr u32 word_lane = ring_chunks;
-    static constexpr u32 stop_lane = ring_chunks + 1;
-
-    SLIPSTREAM_BOTH result look(team_type& team, const mail& letter, u32 begun, bool declines, words_type* words) const
-    {
-        const u32 id = letter.blank_id();
         const blank_place where = P::get(records[letter.slot()].blank);
         const ring_slot<P>* const ring = rings + static_cast<u64>(letter.ring()) * ring_slots;
         typename P::template lane_array<abi::chunk, 1> chunks;
+        typename P::template lane_array<u64, 1> beside; // the watch word, and the stop word
         u32 looks = 0;
-        bool waits = !declines;
-        for (u32 attempt = 0; waits; ++attempt) {
-            const u32 there = team.mask32([&](u32 k) {
+        for (u32 attempt = 0;; ++attempt) {
+            team.each32([&](u32 k) { // all that is loaded, on its way before any of it is looked at
                 chunks.at(0, k) = {};
-                if (k < ring_chunks) {
-                    const u64 at = where.at + k / abi::slot_chunks;
+                beside.at(0, k) = 0;
+                const u64 at = where.at + k / abi::slot_chunks;
+                if ((k < ring_chunks) & !declines)
                     chunks.at(0, k) = P::load(edge::A0_ring_publish, ring[at & (ring_slots - 1)].chunks[k % abi::slot_chunks],
                                               order::relaxed, scope::system);
-                    return chunks.at(0, k).w[3] == abi::lap_tag(at, ring_slots);
-                }
-                if (k == word_lane)
-                    return !watch_word{P::load(edge::P9_watch, *word, order::relaxed, scope::device)}.valid(id);
-                if (k == stop_lane && attempt % P::look_for_stop == P::look_for_stop - 1)
-                    return P::load(edge::P1_stop, *stop, order::relaxed, scope::device) == static_cast<u32>(stop_level::abort);
-                return false;
+                else if (k == word_lane)
+                    beside.at(0, k) = attempt == 0
+                        ? P::fetch_add(edge::P9_watch, *word, watch_word::step(lower, begun), order::relaxed, scope::device)
+                        : P::load(edge::P9_watch, *word, order::relaxed, scope::device);
+                else if (k == stop_lane && attempt % P::look_for_stop == P::look_for_stop - 1)
+                    beside.at(0, k) = P::load(edge::P1_stop, *stop, order::relaxed, scope::device);
             });
-            ++looks;
+            const u32 there = team.mask32([&](u32 k) {
+                const bool published = chunks.at(0, k).w[3] == abi::lap_tag(where.at + k / abi::slot_chunks, ring_slots);
+                const bool withdrawn = !watch_word{beside.at(0, k)}.valid(id);
+                const bool aborted = beside.at(0, k) == static_cast<u32>(stop_level::abort);
+                return ((k < ring_chunks) & published) | ((k == word_lane) & withdrawn) | ((k == stop_lane) & aborted);
+            });
+            looks += !declines;
+            const bool withdrawn = (there >> word_lane & 1) != 0;
+            if (withdrawn & (attempt == 0)) // ingest has emptied its place, or will; what the ring holds is ingest's
+                return {outcome::void_blank, 0, say(team, begun, id, watch_word::declined), looks};
+            if (declines) break;
             if ((there >> stop_lane & 1) != 0) return {outcome::aborted, 0, begun, looks};
             if ((there & low_bits(abi::slot_chunks)) == low_bits(abi::slot_chunks)) {
-                if (there >> abi::slot_chunks != 0) break; // it is not alone, or not wanted
+                const bool alone = (there & low_bits(ring_chunks)) == low_bits(abi::slot_chunks);
                 u32 type = 0;
-                if (!take(team, where, chunks, words, type)) break;
+                if (!alone || !take(team, where, chunks, words, type)) break; // not wanted
                 return {outcome::task, type, say(team, begun, id, watch_word::taken), looks};
             }
-            waits = (there >> word_lane & 1) == 0;
+            if (withdrawn) break;
             P::pause(attempt);
         }
         team.sync();
@@ -357,6 +352,14 @@ private:
         return {outcome::void_blank, 0, say(team, begun, id, watch_word::declined), looks};
     }
 
+    static constexpr u32 ring_chunks = 2 * abi::slot_chunks; ///< the slot, and the one behind it
+
+private:
+    static constexpr u32 word_lane = ring_chunks;
+    static constexpr u32 stop_lane = ring_chunks + 1;
+    static constexpr u32 payload_words = (abi::slot_chunks - 1) * abi::chunk_payload_words;
+    static_assert(payload_words <= abi::task_members_max && payload_words <= abi::task_words_max);
+
     SLIPSTREAM_BOTH u32 say(team_type& team, u32 lower, u32 id, watch_word::phase_name phase) const
     {
         const u32 now = watch_word::lower_of(id, phase);
@@ -364,49 +367,65 @@ private:
         return now;
     }
 
-    /// Decodes a message of one slot, a lane a chunk. False: it is none that a worker may take.
+    /// Decodes a message of one slot, a lane a word behind its header. False: it is none that a worker may take.
     template <class Chunks>
     SLIPSTREAM_BOTH bool take(team_type& team, const blank_place& where, Chunks& chunks, words_type* words, u32& type) const
     {
-        lane_words first, second, third;
+        lane_words firsts, seconds, thirds; // of each chunk
         team.each32([&](u32 k) {
-            first.at(0, k) = chunks.at(0, k).w[0];
-            second.at(0, k) = chunks.at(0, k).w[1];
-            third.at(0, k) = chunks.at(0, k).w[2];
+            firsts.at(0, k) = chunks.at(0, k).w[0];
+            seconds.at(0, k) = chunks.at(0, k).w[1];
+            thirds.at(0, k) = chunks.at(0, k).w[2];
         });
         const abi::message_header h = abi::message_header::decode(
-            {{team.from_lane(first, 0), team.from_lane(second, 0), team.from_lane(third, 0), 0}});
-        if (!h.plain() || !may_go_alone(h, team.from_lane(first, 1))) return false;
-        const u32 entry_chunks = h.entry_chunks();
-        const auto entries = [&](u32 k) { return k - 1 < entry_chunks ? entries_in(chunks.at(0, k).w) : 0; };
+            {{team.from_lane(firsts, 0), team.from_lane(seconds, 0), team.from_lane(thirds, 0), 0}});
+        if (!h.plain() || !may_go_alone(h, team.from_lane(firsts, 1))) return false;
+        typename P::template lane_array<u32, 3> of_chunk; // the words of the chunk that the lane's word is in
+        lane_words payload, places;                       // the lane's word; which one of its chunk
+        team.each32([&](u32 k) {
+            const u32 chunk = k < payload_words ? 1 + (k >= 3) + (k >= 6) : 0;
+            of_chunk.at(0, k) = team.from_lane(firsts, chunk);
+            of_chunk.at(1, k) = team.from_lane(seconds, chunk);
+            of_chunk.at(2, k) = team.from_lane(thirds, chunk);
+            places.at(0, k) = k - 3 * (k >= 3) - 3 * (k >= 6);
+            const u32 later = places.at(0, k) == 1 ? of_chunk.at(1, k) : of_chunk.at(2, k);
+            payload.at(0, k) = places.at(0, k) == 0 ? of_chunk.at(0, k) : later;
+        });
+        const u32 entry_words = 3 * h.entry_chunks(); // then scalars, three a chunk
+        const auto by_handles = [&](u32 k) { return (of_chunk.at(0, k) & abi::handle_bit) != 0; };
+        const u32 entries = team.mask32([&](u32 k) { // their first words
+            const bool second = (of_chunk.at(1, k) & abi::handle_bit) != 0, third = (of_chunk.at(2, k) & abi::handle_bit) != 0;
+            const u32 place = places.at(0, k);
+            return (k < entry_words) & ((place == 0) | (by_handles(k) & second & ((place == 1) | third)));
+        });
         const u32 unmet = team.mask32([&](u32 k) {
-            if (k - 1 >= entry_chunks || (chunks.at(0, k).w[0] & abi::handle_bit) == 0) return false;
-            u32 most = 0;
-            for (u32 i = 0; i < entries(k); ++i) {
-                const u32 handle = chunks.at(0, k).w[i] & abi::handle_index_mask;
-                most = handle > most ? handle : most;
-            }
-            return most >= where.handles;
+            return ((entries >> k & 1) != 0) & by_handles(k) & ((payload.at(0, k) & abi::handle_index_mask) >= where.handles);
         });
         if (unmet != 0) return false;
-        P::fence(edge::A0_ring_fence, order::acquire, scope::system);
-        const u32 twos = team.mask32([&](u32 k) { return k - 1 < entry_chunks && entries(k) > 1; });
-        const u32 threes = team.mask32([&](u32 k) { return k - 1 < entry_chunks && entries(k) > 2; });
+        // All loads before the first store, and before what needs them: they fly together.
         type = h.type;
         const abi::task_type& what = types[h.type];
+        const auto number = [&](u32 k) { return (entries >> k & 1) != 0 ? popcount(entries & low_bits(k)) : k - entry_words; };
+        lane_words offsets;
+        typename P::template lane_array<known_handle, 1> named;
         team.each32([&](u32 k) {
-            if (k == 0 || k >= h.plain_chunks()) return;
-            const u32* const w = chunks.at(0, k).w;
-            if (k > entry_chunks) {
-                store_scalars<P>(what, h.scalars, words, w, k - 1 - entry_chunks);
-                return;
-            }
-            const u32 member = k - 1 + popcount(twos & low_bits(k)) + popcount(threes & low_bits(k));
-            const bool by_handles = (w[0] & abi::handle_bit) != 0;
-            for (u32 i = 0; i < entries(k); ++i) {
-                const raw_access a =
-                    by_handles ? raw_access::of(P::get(handles[w[i] & abi::handle_index_mask])) : raw_access{address_in(w), w[2]};
-                entry_resolver<P>::set_member(what, words, member + i, a);
+            const bool entry = (entries >> k & 1) != 0;
+            if (entry & by_handles(k)) named.at(0, k) = P::get(handles[payload.at(0, k) & abi::handle_index_mask]);
+            if ((k < payload_words) & (entry | (k >= entry_words)))
+                offsets.at(0, k) = (entry ? what.member_offset : what.scalar_offset)[number(k)];
+        });
+        const u32 members = what.members, rects = what.rect_mask;
+        const u32 scalars = h.scalars < what.scalars ? h.scalars : what.scalars;
+        P::fence(edge::A0_ring_fence, order::acquire, scope::system);
+        team.each32([&](u32 k) {
+            if ((entries >> k & 1) != 0) {
+                if (number(k) >= members) return;
+                entry_resolver<P>::set_words(
+                    words + offsets.at(0, k), (rects >> number(k) & 1) != 0,
+                    by_handles(k) ? raw_access::of(named.at(0, k))
+                                  : raw_access{address_in(of_chunk.at(0, k), of_chunk.at(1, k)), of_chunk.at(2, k)});
+            } else if (k < payload_words && k >= entry_words && number(k) < scalars) {
+                P::set(words[offsets.at(0, k)], payload.at(0, k));
             }
         });
         team.sync();

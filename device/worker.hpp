@@ -125,11 +125,11 @@ struct inbox {
     u32 known;    ///< of the last one that was read
     u32 heard;    ///< broadcasts ever read
     u32 watch;    ///< worker 0: lower half of the watch word
-    /// Beside a staged letter: the first task that it waits for, or no_slot, if that was not seen with it.
-    struct first_awaited {
+    /// Beside a letter that waits for one task of this part alone: that task, or no_slot, if it was not seen with the letter.
+    struct only_awaited {
         u32 slot;
         u32 target;
-    } first[P::mailbox_depth];
+    } only[P::mailbox_depth];
 
     /// So many answers may be owed: while the other half of the mailbox is worked on, the scheduler fills this one.
     static constexpr u32 owed_max = P::mailbox_depth / 2;
@@ -249,14 +249,14 @@ public:
         }
         team.sync();
         came(known + 1, count);
-        const u32 wait_elsewhere = team.mask32([&](u32 k) -> bool { // of the first task that each waits for more is known now
+        const u32 wait_elsewhere = team.mask32([&](u32 k) -> bool {
             const mail& letter = box_.letter(known + 1 + k);
             if ((k >= count) | (letter.waits() == 0)) return false;
             const waits_place place = place_of_waits(letter);
             const abi::chunk chunk = P::load(edge::A4_mail, place.chunks[0], order::relaxed, scope::device);
             const awaited_task task = awaited_task::decode(chunk);
-            const bool there = awaited_task::tag_in(chunk) == place.tag;
-            box_.first[letter.tag % P::mailbox_depth] = {there ? task.slot : no_slot, task.target};
+            const bool there = (awaited_task::tag_in(chunk) == place.tag) & (letter.waits() == 1) & !letter.crosses();
+            box_.only[letter.tag % P::mailbox_depth] = {there ? task.slot : no_slot, task.target};
             return !letter.follows();
         });
         const plan_type plan = make_plan(team);
@@ -290,10 +290,10 @@ public:
         const u32 waits = letter.waits();
         typename P::template lane_array<awaited_task, 1> before; // a lane each
         u32 left = low_bits(waits);
-        const auto first = box_.first[letter.tag % P::mailbox_depth];
-        if (first.slot != no_slot) {
-            team.each32([&](u32 k) { if (k == 0) before.at(0, k) = {first.slot, first.target, 0}; });
-            left &= ~u32{1};
+        const auto only = box_.only[letter.tag % P::mailbox_depth];
+        if (only.slot != no_slot) {
+            team.each32([&](u32 k) { if (k == 0) before.at(0, k) = {only.slot, only.target, 0}; });
+            left = 0;
         }
         const waits_place place = place_of_waits(letter);
         for (u32 attempt = 0; left != 0; ++attempt) { // written before the mail, but perhaps seen after it
@@ -338,21 +338,33 @@ public:
     }
 
     SLIPSTREAM_BOTH bool awaits_early(u32 number) const { return inbox<P>::findings::awaits_early(box_.found.plain, number); }
-    /// Waits for what the next mail waits for, by a team that may be another, while the mail before it is answered: a worker that
-    /// has its SM to itself (A12 acquires), and mails for which awaits_early() holds. False: not within so many polls, or a block
-    /// in one of those slots has failed; await() is to be asked, behind that answer. To be asked of the team's leader.
-    SLIPSTREAM_BOTH bool await_early(team_type& team, const mail& letter, u32 polls_max) const
+    /// Does it wait for one task of this part alone, which is known?
+    SLIPSTREAM_BOTH bool awaits_one(u32 number) const { return box_.only[number % P::mailbox_depth].slot != no_slot; }
+    /// Waits for what the next mail waits for, by one lane or a team that may be others than those that answer, while the mail
+    /// before it is answered: a worker that has its SM to itself (A12 acquires), and mails for which awaits_early() holds. False:
+    /// not within so many polls, or a block in one of those slots has failed; await() is to be asked, behind that answer. Where
+    /// awaits_one() holds:
+    SLIPSTREAM_BOTH bool await_one_early(u32 number, u32 polls_max) const
     {
-        const auto first = box_.first[letter.tag % P::mailbox_depth];
-        if ((letter.waits() != 1) | letter.crosses() | (first.slot == no_slot)) return await_several_early(team, letter, polls_max);
-        if (!team.leader()) return false;
-        const auto& finished = m_.records[first.slot].finished;
+        const auto only = box_.only[number % P::mailbox_depth];
+        const auto& finished = m_.records[only.slot].finished;
         for (u32 attempt = 0; attempt < polls_max; ++attempt) {
             const finished_count count{P::load(edge::A12_finished, finished, order::acquire, scope::device)};
-            if (count.reached(first.target)) return !count.has_failures();
+            if (count.reached(only.target)) return !count.has_failures();
             P::pause(attempt);
         }
         return false;
+    }
+    /// And where it does not; to be asked of the team's leader.
+    SLIPSTREAM_BOTH bool await_several_early(team_type& team, const mail& letter, u32 polls_max) const
+    {
+        return staged_of(letter).await_early(team, polls_max);
+    }
+    /// Either, where one team does both.
+    SLIPSTREAM_BOTH bool await_early(team_type& team, const mail& letter, u32 polls_max) const
+    {
+        if (!awaits_one(letter.tag)) return await_several_early(team, letter, polls_max);
+        return team.leader() && await_one_early(letter.tag, polls_max);
     }
 
     SLIPSTREAM_BOTH task_record<P>& record(const mail& letter) const { return m_.records[letter.slot()]; }
@@ -490,14 +502,13 @@ public:
         box_.answered = letter.tag;
     }
 
-    /// Tells the host of a bypassed task whose block has run and not failed. Before its answer.
-    SLIPSTREAM_BOTH void tell_host(const mail& letter) const
+    /// Tells the host of a bypassed task whose block has run and not failed, and answers, behind one fence. No answer is owed then.
+    /// Without a look for a park: a mail that follows this one runs, and what comes after that looks.
+    SLIPSTREAM_BOTH void answer_bypassed(const mail& letter)
     {
-        P::fence(edge::R22_early_fence, order::release, scope::system);
-        P::store(edge::R22_early_mark, m_.ring_pages[letter.ring()].early_mark, P::get(record(letter).position) + 1, order::relaxed,
-                 scope::system);
+        tell_host(letter);
+        answer_released(letter, record(letter).finished); // by the fence of system scope
     }
-
     /// Did the last answer see a park, or the end?
     SLIPSTREAM_BOTH bool told_to_stop() const { return box_.books.level != stop_level::none; }
 
@@ -525,6 +536,13 @@ public:
     }
 
 private:
+    SLIPSTREAM_BOTH void tell_host(const mail& letter) const
+    {
+        const u64 position = P::get(record(letter).position); // on its way beside the fence
+        P::fence(edge::R22_early_fence, order::release, scope::system);
+        P::store(edge::R22_early_mark, m_.ring_pages[letter.ring()].early_mark, position + 1, order::relaxed, scope::system);
+    }
+
     /// What comes after each mail in the inbox; all before the first are answered.
     SLIPSTREAM_BOTH plan_type make_plan(team_type& team) const
     {
@@ -581,36 +599,6 @@ private:
         return attempt % P::look_for_stop != P::look_for_stop - 1 ? stop_level::none : look_for_stop();
     }
 
-    /// A lane for each of them, which may be of another part.
-    SLIPSTREAM_BOTH bool await_several_early(team_type& team, const mail& letter, u32 polls_max) const
-    {
-        const waits_place place = place_of_waits(letter);
-        typename P::template lane_array<awaited_task, 1> before;
-        u32 unread = low_bits(letter.waits()), left = unread;
-        bool failures = false;
-        for (u32 attempt = 0; attempt < polls_max; ++attempt) {
-            if (unread != 0)
-                unread &= ~team.mask32([&](u32 k) {
-                    if (!(unread >> k & 1)) return false;
-                    const abi::chunk chunk = P::load(edge::A4_mail, place.chunks[k], order::relaxed, scope::device);
-                    before.at(0, k) = awaited_task::decode(chunk);
-                    return awaited_task::tag_in(chunk) == place.tag;
-                });
-            left &= ~team.mask32([&](u32 k) {
-                if (!((left & ~unread) >> k & 1)) return false;
-                const u32 slot = before.at(0, k).slot;
-                task_record<P>& task = is_far(slot) ? m_.part_records[(slot >> 12) - 1][slot & 0xfff] : m_.records[slot];
-                const finished_count count{P::load(edge::A12_finished, task.finished, order::acquire, scope::device)};
-                if (!count.reached(before.at(0, k).target)) return false;
-                failures |= count.has_failures();
-                return true;
-            });
-            if (left == 0) return !team.any(failures);
-            P::pause(attempt);
-        }
-        return false;
-    }
-
     /// The mailbox with this worker's copies of broadcasts.
     SLIPSTREAM_BOTH u32 broadcasts_at() const { return m_.n.workers + (worker_ & (m_.n.broadcast_copies - 1)); }
 
@@ -625,22 +613,24 @@ private:
         return {m_.mailboxes[letter.broadcast() ? broadcasts_at() : worker_].waits[tag % P::mailbox_depth], tag};
     }
 
-    /// Of a mail that crosses: out of line, and with no more than it needs by value, since the way of all others has no part of it.
-    SLIPSTREAM_BOTH crossing_mail<P> crossing_of(const mail& letter) const
+    /// Of a mail that crosses, but for its early wait: out of line, and with no more than it needs by value, since the way of all
+    /// others has no part of it.
+    SLIPSTREAM_BOTH staged_mail<P> staged_of(const mail& letter) const
     {
-        return {m_.mailboxes[worker_].waits[letter.tag % P::mailbox_depth], letter.tag, letter.waits(), m_.records, m_.part_records,
-                m_.stop, &m_.done[worker_], m_.n.lone_workers != 0};
+        const waits_place place = place_of_waits(letter);
+        return {place.chunks, place.tag, letter.waits(), m_.records, m_.part_records, m_.stop, &m_.done[worker_],
+                m_.n.lone_workers != 0};
     }
     SLIPSTREAM_BOTH verdict await_crossing(team_type& team, const mail& letter, u32 polls_max)
     {
-        return await_out(crossing_of(letter), team, polls_max, box_.books.done);
+        return await_out(staged_of(letter), team, polls_max, box_.books.done);
     }
-    SLIPSTREAM_BOTH_RARE static verdict await_out(const crossing_mail<P> letter, team_type team, u32 polls_max, u32 done)
+    SLIPSTREAM_BOTH_RARE static verdict await_out(const staged_mail<P> letter, team_type team, u32 polls_max, u32 done)
     {
         return letter.await(team, polls_max, done);
     }
-    SLIPSTREAM_BOTH void count_for_stand_ins(const mail& letter) const { count_out(crossing_of(letter)); }
-    SLIPSTREAM_BOTH_RARE static void count_out(const crossing_mail<P> letter) { letter.count_for_stand_ins(); }
+    SLIPSTREAM_BOTH void count_for_stand_ins(const mail& letter) const { count_out(staged_of(letter)); }
+    SLIPSTREAM_BOTH_RARE static void count_out(const staged_mail<P> letter) { letter.count_for_stand_ins(); }
 
     /// The next mail is a blank: looks at its ring until it is a task, or none. Out of line, and with no more than it needs by
     /// value: the workers' way has no part of it.

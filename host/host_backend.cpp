@@ -180,10 +180,10 @@ private:
                 }
             }
             if (failure != 0) port.fail(record, failure);
-            else if (letter.bypassed()) port.tell_host(letter);
             at_hand = port.plan().goes_on(letter.tag) && !stopping;
             if (at_hand && port.plan().answers_later(letter.tag)) continue;
-            if (port.is_alone(letter)) port.answer_alone(letter);
+            if (letter.bypassed() && failure == 0) port.answer_bypassed(letter);
+            else if (port.is_alone(letter)) port.answer_alone(letter);
             else port.answer(letter);
             stopping = port.told_to_stop();
         }

@@ -284,8 +284,8 @@ public:
                 ++late;
                 continue;
             }
-            if (letter.bypassed() && !t.fails) port.tell_host(letter);
-            if (port.is_alone(letter)) port.answer_alone(letter);
+            if (letter.bypassed() && !t.fails) port.answer_bypassed(letter);
+            else if (port.is_alone(letter)) port.answer_alone(letter);
             else port.answer(letter);
             awaited = awaited || (early && port.await_early(team, port.after(letter), 1));
             stopping = port.told_to_stop();

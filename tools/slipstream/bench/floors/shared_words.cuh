@@ -32,6 +32,12 @@ __device__ __forceinline__ void fence()
     device::cuda_platform::fence(no_edge, device::order::acq_rel, device::scope::device);
 }
 
+/// Release fence, system scope: before the host is told.
+__device__ __forceinline__ void fence_for_host()
+{
+    device::cuda_platform::fence(no_edge, device::order::release, device::scope::system);
+}
+
 /// Polls of one wait at most: a second or more, where a good wait takes microseconds.
 inline constexpr u32 polls_max = 1u << 21;
 

@@ -77,17 +77,18 @@ floor_result measure_l2_load(u32 repeats)
 }
 
 // `word` may lie in device memory or in pinned memory; null: nothing is outstanding at the fence.
-__global__ void fences(line_word* word, u32 rounds)
+template <bool System> __global__ void fences(line_word* word, u32 rounds)
 {
     for (u32 i = 1; i <= rounds; ++i) {
         if (word != nullptr) poke(*word, i);
-        fence();
+        if (System) fence_for_host();
+        else fence();
     }
 }
 
 enum class outstanding { nothing, device_store, pinned_store };
 
-floor_result measure_fence(outstanding what, u32 repeats)
+template <bool System> floor_result measure_fence(outstanding what, u32 repeats)
 {
     const floor_memory<line_word> near(1);
     const floor_memory<line_word> far(1, true);
@@ -95,7 +96,7 @@ floor_result measure_fence(outstanding what, u32 repeats)
     gpu_timer timer;
     bool good = true;
     const auto run = [&](u32 rounds, u32) {
-        const double us = timer.us([&] { fences<<<1, 1, 0, timer.stream()>>>(word, rounds); });
+        const double us = timer.us([&] { fences<System><<<1, 1, 0, timer.stream()>>>(word, rounds); });
         if (what == outstanding::device_store) good &= near.read()[0].value.raw == rounds;
         if (what == outstanding::pinned_store) good &= far.get()->value.raw == rounds;
         return us * 1e3;
@@ -114,10 +115,14 @@ void add_signal_floors(std::vector<floor_entry>& to)
     limit("flag one-way between SMs, relaxed", "us", measure_flag<false>);
     limit("flag one-way between SMs, release-acquire", "us", measure_flag<true>);
     limit("L2 load", "ns", measure_l2_load);
-    limit("gpu-scope fence, nothing outstanding", "ns", [](u32 n) { return measure_fence(outstanding::nothing, n); });
-    limit("gpu-scope fence after a store", "ns", [](u32 n) { return measure_fence(outstanding::device_store, n); });
-    limit("gpu-scope fence after a store to pinned memory", "ns",
-          [](u32 n) { return measure_fence(outstanding::pinned_store, n); });
+    const auto fence_limits = [&]<bool System>(const std::string& name) {
+        limit(name + ", nothing outstanding", "ns", [](u32 n) { return measure_fence<System>(outstanding::nothing, n); });
+        limit(name + " after a store", "ns", [](u32 n) { return measure_fence<System>(outstanding::device_store, n); });
+        limit(name + " after a store to pinned memory", "ns",
+              [](u32 n) { return measure_fence<System>(outstanding::pinned_store, n); });
+    };
+    fence_limits.operator()<false>("gpu-scope fence");
+    fence_limits.operator()<true>("system-scope fence"); // before the host is told: behind what a task wrote
 }
 
 } // namespace slipstream::bench
