@@ -19,10 +19,20 @@ struct two_accesses {
     template <class B> void operator()(B&) const {}
 };
 
+/// Its message fills a slot: two chunks of entries, one of scalars.
+struct four_accesses {
+    in<u32> x;
+    in2d<u32> tile;
+    u32 a, b;
+    in<u32> z;
+    out<u32> y;
+    template <class B> void operator()(B&) const {}
+};
+
 struct watch_test : ingest_test {
     watch_test()
         : ingest_test({.workers = 2, .rings = 2, .bypass = true, .watch_after = 2},
-                      {describe_task<two_words>(), describe_task<two_accesses>()}),
+                      {describe_task<two_words>(), describe_task<two_accesses>(), describe_task<four_accesses>()}),
           worker(engine.m, 0, 0)
     {
         for (u32 h = 0; h < 4; ++h) engine.handles[h] = {0x8000 + 256 * h, 64, 0, 0, 0};
@@ -42,6 +52,18 @@ struct watch_test : ingest_test {
         const u32 in = abi::encode_handle(first, access_mode::read), out = abi::encode_handle(second, access_mode::write);
         REQUIRE(w.put({{in, out, 0, 0}}, never));
         REQUIRE(w.put({{73, 0, 0, 0}}, never));
+        REQUIRE(w.finish(never));
+    }
+    /// Handles 3, 2 (a tile), 1 in one chunk and 0, or a raw range, in the next.
+    void send_four(bool raw)
+    {
+        auto& w = writers[0];
+        const auto handle = [](u32 h, access_mode mode) { return abi::encode_handle(h, mode); };
+        REQUIRE(w.put(abi::message_header{1, 2, 0, 4, 2, 3}.encode(), never));
+        REQUIRE(w.put({{handle(3, access_mode::read), handle(2, access_mode::read), handle(1, access_mode::read), 0}}, never));
+        if (raw) REQUIRE(w.put({{abi::encode_first(abi::entry_kind::range, access_mode::write, 0), 0x1000, 8, 0}}, never));
+        else REQUIRE(w.put({{handle(0, access_mode::write), 0, 0, 0}}, never));
+        REQUIRE(w.put({{74, 75, 0, 0}}, never));
         REQUIRE(w.finish(never));
     }
     void steps(bool may_watch = true)
@@ -133,6 +155,37 @@ TEST_CASE("a worker takes several while ingest is busy; they come in together, e
     }
     CHECK(P::load(edge::A23_bypassed, *t.engine.s.bypass_number, order::acquire, scope::block) == 2 + several);
     for (u32 number = 3 + several; number < 3 + several + blanks; ++number) CHECK(t.letter(number).blank());
+}
+
+TEST_CASE("worker 0 puts together what ingest would: several entries a chunk, a tile, a raw range behind handles, scalars between",
+          "[device][watch]")
+{
+    for (const bool raw : {false, true}) {
+        watch_test t;
+        t.engine.handles[2] = {0x8200, 16, 4, 64, 0};
+        t.begin();
+        t.send_four(raw); // declined: its handles are met now
+        const u32 slot = t.take();
+        const mail mailed = t.worker.wait();
+        REQUIRE((mailed.slot() == slot && mailed.bypassed()));
+        four_accesses by_ingest;
+        std::memcpy(&by_ingest, t.engine.m.records[slot].words, sizeof by_ingest);
+        t.worker.answer(mailed);
+        t.steps();
+        t.send_four(raw);
+        const mail taken = t.worker.wait();
+        REQUIRE((taken.type() == 2 && taken.bypassed() && taken.tag == device::tag_of(4)));
+        four_accesses words;
+        std::memcpy(&words, t.engine.m.records[taken.slot()].words, sizeof words);
+        const auto at = [](const auto& access) { return reinterpret_cast<u64>(access.data()); };
+        CHECK((at(words.x) == 0x8300 && words.x.bytes() == 64 && words.x.handle_plus_one() == 4));
+        CHECK((at(words.tile) == 0x8200 && words.tile.row_bytes() == 16 && words.tile.rows() == 4 && words.tile.pitch() == 64));
+        CHECK((at(words.z) == 0x8100 && words.z.handle_plus_one() == 2));
+        CHECK((at(words.y) == (raw ? 0x1000 : 0x8000) && words.y.bytes() == (raw ? 8 : 64)));
+        CHECK(words.y.handle_plus_one() == (raw ? 0 : 1));
+        CHECK((words.a == 74 && words.b == 75));
+        CHECK(std::memcmp(&words, &by_ingest, sizeof words) == 0);
+    }
 }
 
 TEST_CASE("what worker 0 declines goes the old way, with the number of the blank, which leaves nothing behind", "[device][watch]")
