@@ -22,8 +22,8 @@
 // PARK      the scheduler dismisses the workers once ingest has stopped, and what that one sent is adopted and answered. Tasks that
 //           lie in the queues come to their turn in the next launch.
 // COST      ingest: a fence, a mail and three stores to fast memory; a look at worker 0's completion word that flies with the look
-//           at the rings. The worker: the fence of system scope and a store across the bus. Scheduler: a load from fast memory a
-//           round while fewer mails are out than a mailbox has places, and one a poll.
+//           at the rings. The worker: a fence of system scope, in place of its answer's, and a store across the bus. Scheduler: a
+//           load from fast memory a round while fewer mails are out than a mailbox has places, and one a poll.
 // OWNERS    ingest: bypass_number, bypass_slots, record.position · scheduler: first_sent, bypass_adopted · worker 0: early marks
 // EDGES     A0_ring_fence, then R21_bypass_fence -> R21_bypass_mail · A4_mail: the record, and what ingest acquired for the task
 //           A2_slot_freed: that nothing is in flight; with it first_sent, and what the tasks before wrote

@@ -15,8 +15,8 @@
 //           it sees the withdrawal in its next look, and answers by "declined", or by "taken" if a task came before. The first look
 //           flies with that addition: what it sees counts if the blank turns out to be begun, since ingest takes nothing then.
 // DECLINED  what may not be bypassed, or has a further message behind it (of many tasks together only the first would gain), or
-//           names a handle that the device has not met; all, once a body on this worker has failed; a blank that is withdrawn
-//           while it is looked after. Then no further blank is valid.
+//           names a handle that the device has not met; all, once a body on this worker has failed; a blank that is seen to
+//           be withdrawn while nothing has come. Then no further blank is valid.
 // TAKEN     tasks lie at the head of the ring until ingest takes them in; it does so before it hands on anything of another ring.
 //           Each takes the slot and the number of its blank.
 // VOID      a blank that did not become a task never had its number: the next mail has it, in the same place. The worker that

@@ -32,7 +32,7 @@
 //         none between two mails of a worker: its own barrier
 //         none for picks[w] and what it keeps behind its mailbox: worker w reads back what it stored in the launch before; the
 //         host reads when the kernel has left
-//         R22_early_fence (release, system), then R22_early_mark: of a bypassed task, before its answer (bypass.hpp)
+//         R22_early_fence (release, system), then R22_early_mark: of a bypassed task (bypass.hpp), and R12, R5 behind it, too
 //         A12 (finished counts, relaxed poll) + A12_finished_fence (acquire, device): the writes of the predecessors
 //         of a staged task. A12 alone, acquire, by a lone worker; the block's barrier hands that on where other threads poll
 //         (await_early())
