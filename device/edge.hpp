@@ -106,7 +106,9 @@
                           "ordered for its next readers by R4A5_step_fence")                                            \
     X(P7_crossings,       "linker counts tasks that cross, and stand-ins: ordered by R14_ready for whom the scheduler is to mail") \
     X(P8_answered,        "ingest looks whether worker 0 has answered: the next task follows on that worker, in its order") \
-    X(P9_watch,           "ingest and worker 0 agree by additions to one word who has the ring: the value is the message")
+    X(P9_watch,           "ingest and worker 0 agree by additions to one word who has the ring: the value is the message") \
+    X(P10_blank,          "where the task of a blank will be: ordered by R21_bypass_fence and A4_mail. Of one that was "     \
+                          "withdrawn, whose slot may be a later one's, it is read, too, and not used")
 
 namespace slipstream::device {
 

@@ -188,9 +188,12 @@ struct ring_slot {
 };
 
 /// Where worker 0 finds the task of a blank (watch.hpp).
-struct alignas(16) blank_place {
+struct blank_place {
     u64 at;      ///< position of its ring slot
     u32 handles; ///< so many the device knows
+
+    SLIPSTREAM_BOTH abi::chunk encode() const { return {{static_cast<u32>(at), static_cast<u32>(at >> 32), handles, 0}}; }
+    SLIPSTREAM_BOTH static blank_place decode(const abi::chunk& c) { return {c.w[0] | static_cast<u64>(c.w[1]) << 32, c.w[2]}; }
 };
 
 /// A task as its workers see it.
@@ -199,7 +202,7 @@ struct task_record {
     typename P::template cell<u32> words[abi::task_words_max]; ///< the task struct; of a watched one (watch.hpp) nobody's
     typename P::template cell<u32> blocks;
     typename P::template cell<u64> position; ///< of the submission in its ring, of a bypassed task only
-    typename P::template cell<blank_place> blank; ///< likewise, of a watched one
+    typename P::chunk_word blank;            ///< a blank_place: likewise, of a watched one
     alignas(64) typename P::template word<u32> next_block; ///< ticket counter
     typename P::template word<u32> status;                 ///< 0, or the code a body failed with
     typename P::template word<u32> failed_by;              ///< of the slot, not of the task: see finished_count

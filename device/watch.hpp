@@ -33,6 +33,7 @@
 // EDGES     R21_bypass_fence -> R21_bypass_mail · A4_mail: blank_place, and what the tasks before wrote
 //           A0_ring_publish, A0_ring_fence by worker 0: the message, and what the host wrote before it
 //           R25_declined, R25_declined_fence -> A25_declined_fence: the emptied place
+//           P10_blank: read before it is known that the blank is valid
 //           P9_watch: both halves. "Taken" needs no order: ingest looks at the ring until it has seen the message, too
 #pragma once
 #include "device/bypass.hpp"
@@ -108,7 +109,8 @@ struct watch_tables {
                 P::set(record.blocks, 1u);
                 P::store(edge::P4_status, record.status, 0u, order::relaxed, scope::device);
                 P::set(record.position, message + ahead + i);
-                P::set(record.blank, blank_place{at + ahead + i, handles});
+                P::store(edge::P10_blank, record.blank, blank_place{at + ahead + i, handles}.encode(), order::relaxed,
+                         scope::device);
             }
             P::fence(edge::R21_bypass_fence, order::release, scope::device);
             SLIPSTREAM_ONE_COPY
@@ -302,7 +304,9 @@ struct watcher {
     {
         const u32 id = letter.blank_id();
         const u32 begun = watch_word::lower_of(id, watch_word::begun);
-        const blank_place where = P::get(records[letter.slot()].blank);
+        // Whether this blank is valid is not known yet: its slot may be a later one's by now.
+        const auto where =
+            blank_place::decode(P::load(edge::P10_blank, records[letter.slot()].blank, order::relaxed, scope::device));
         const ring_slot<P>* const ring = rings + static_cast<u64>(letter.ring()) * ring_slots;
         typename P::template lane_array<abi::chunk, 1> chunks;
         typename P::template lane_array<u64, 1> beside; // the watch word, and the stop word
