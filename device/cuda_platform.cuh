@@ -11,6 +11,22 @@
 
 namespace slipstream::device {
 
+/// Which warp of the control block has which role. Warp w runs on partition w % 4 of the SM, which has an instruction cache of its
+/// own, smaller than what two roles run in turns: two of admission's helpers, who run the same code at once, share one. All other
+/// pairs measured alike (device/measured.md).
+struct control_warps {
+    static constexpr u32 scheduler = 0, linker = 1, notifier = 5, ingest = 7;
+    static constexpr u32 admission[] = {4, 2, 3, 6}; ///< the crew: who leads, and the helpers
+
+    /// By warp, four bits each: its place in the crew.
+    static constexpr u32 crew_places()
+    {
+        u32 places = 0;
+        for (u32 i = 0; i < 4; ++i) places |= i << 4 * admission[i];
+        return places;
+    }
+};
+
 struct cuda_platform {
     template <class T> using word = abi::word<T>;
     template <class T> using cell = abi::cell<T>;
@@ -279,7 +295,7 @@ struct cuda_platform {
     /// with the scheduler and warp 7 with the linker, on whom latency depends.
     struct crew {
         __device__ static constexpr u32 teams() { return 4; }
-        __device__ static __forceinline__ u32 index() { return (threadIdx.x / 32 + 2) % 4; }
+        __device__ static __forceinline__ u32 index() { return control_warps::crew_places() >> threadIdx.x / 32 * 4 & 3; }
         // barrier.sync, not bar.sync: that one is barrier.sync.aligned, which synccheck reports where leader and helpers do
         // not meet in one and the same instruction.
         __device__ static __forceinline__ void sync() { asm volatile("barrier.sync 1, %0;" ::"n"(32 * teams()) : "memory"); }

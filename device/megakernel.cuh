@@ -1,7 +1,7 @@
 // The persistent megakernel: one control block (block 0) and workers (all others), one CTA shape for all.
 //
-// Control block: warp 0 schedules, warp 1 ingests, warp 2 notifies, warp 3 links, warps 4 to 7 admit. Its state is copied from
-// device memory into shared memory at launch and back at park.
+// Control block: a warp each schedules, ingests, notifies and links, four admit (control_warps). Its state is copied from device
+// memory into shared memory at launch and back at park.
 // Workers: the first warp reads mail and waits for predecessors, its thread 0 answers (a thread of the third warp may wait for
 // the next one's predecessor meanwhile), all threads run bodies; of a type whose
 // blocks have fewer threads, groups of so many draw tickets and run blocks each by itself. Bodies are dispatched by comparisons
@@ -512,15 +512,15 @@ __device__ __forceinline__ void run_control(const kernel_arguments<cuda_platform
         reset_phases<cuda_platform>({args.memory.n, args.offsets, dynamic_shared, args.far});
     __syncthreads();
     switch (threadIdx.x / 32) {
-    case 0:
+    case control_warps::scheduler:
         // Where there are four parts or more each has one group of workers: others are not looked for (device/measured.md).
         if (args.memory.n.parts == 1) run_scheduler<cuda_worker_groups(PerSm, false), false, Broadcasts>(args);
         else if (PerSm == 1 && args.memory.n.workers <= 32) run_scheduler<1, true, false>(args);
         else run_scheduler<cuda_worker_groups(PerSm, true), true, false>(args);
         break;
-    case 1: run_ingest<PerSm == 1 ? ahead_slots_max : ahead_slots_least>(args); break;
-    case 2: run_notifier(args); break;
-    case 3:
+    case control_warps::ingest: run_ingest<PerSm == 1 ? ahead_slots_max : ahead_slots_least>(args); break;
+    case control_warps::notifier: run_notifier(args); break;
+    case control_warps::linker:
         if (args.memory.n.parts > 1) run_linker<true>(args);
         else run_linker<false>(args);
         break;

@@ -16,6 +16,12 @@ constexpr auto RW = access_mode::read_write;
 using P1 = model_platform<1>;
 using crew_of_two = model_platform<1, 2>;
 using with_aborts = model_platform<1, 1, true>;
+
+/// Its mailboxes have four places: three blanks may be out.
+struct deep_with_aborts : with_aborts {
+    static constexpr u32 mailbox_depth = 4;
+};
+
 /// A worker that waits with a staged mail leaves for a park without saying so.
 struct leaves_silently : with_aborts {
     using with_aborts::store;
@@ -317,6 +323,14 @@ TEST_CASE("worker 0 takes tasks from the ring itself while they come one by one,
                     // Of tasks that are submitted together some come by themselves all the same.
                     CHECK(seen.taken_from_ring >= (by == host_waits::low_water ? 0 : program == &lone ? 2 : 1));
                 }
+    // Three blanks out at once: one that was read, and withdrawn before it was begun, may name a slot that is a later blank's by the
+    // time that worker 0 comes to it.
+    const std::vector<test_task> twice = {{{{0, W}}}, {.accesses = {{0, R}}, .blocks = 2}, {{{0, RW}}}, {{{1, W}}}, {{{1, RW}}}};
+    const engine_size deep{.ring_slots = 8, .window_used = 6, .pool_blocks = 48, .bypass = true, .watch_after = 1};
+    seen = {};
+    CHECK_FALSE(engine_run<deep_with_aborts>(twice, walks("engine, watch, three blanks", 8000, 3), false, host_waits::each_task, deep)
+                    .failure);
+    CHECK(seen.taken_from_ring >= 1);
     // A blank that was declined, and the mails that get its number, in its place.
     const std::vector<test_task> wide = {{{{0, W}}}, {.accesses = {{0, R}}, .blocks = 2}, {{{0, RW}}}};
     size.staging = size.chaining = size.answers_late = false;
