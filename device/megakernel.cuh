@@ -242,9 +242,12 @@ private:
     uint4 kept_[pairs];
 };
 
-/// While it waits for other workers' tasks, a worker looks for more mail after so many polls.
+/// While it waits for other workers' tasks, a worker looks for more mail after so many polls: what comes behind the task that it
+/// waits for is planned when it is read. Of a broadcast the next one is read at once, if this was the last, and then seldom: each
+/// look makes some worker late, and all wait for the last of them.
 inline constexpr u32 polls_between = 256;
-inline constexpr u32 polls_before_broadcasts = 1; ///< the first time, behind the last broadcast that it has read
+inline constexpr u32 polls_at_first = 8; ///< then twice as many each time
+inline constexpr u32 polls_before_broadcasts = 1;
 // Who awaits the next mail while the leader answers, of neither its warp nor the recorder's: a thread, where it waits for one task
 // alone, else another warp: one warp for both made that thread 0.02 us later (device/measured.md).
 inline constexpr u32 polls_early = 32;
@@ -344,8 +347,10 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                     P::team team;
                     if (leader && port.logs() && mine.waits() != 0) shared.times.wait_ns = P::clock_ns();
                     // The next broadcasts come while all wait for this one.
-                    u32 polls = mine.broadcast() && box.count() == 1 ? polls_before_broadcasts : polls_between;
-                    for (; (decision = port.await(team, mine, polls)) == verdict::wait; polls = polls_between) {
+                    const bool alone = !mine.broadcast();
+                    u32 polls = alone ? polls_at_first : box.count() == 1 ? polls_before_broadcasts : polls_between;
+                    for (; (decision = port.await(team, mine, polls)) == verdict::wait;
+                         polls = alone && polls < polls_between ? 2 * polls : polls_between) {
                         struct_copy structs;
                         anew |= port.read_more(team, [&](u32 first, u32 count) { structs.load(port, shared, first, count); });
                         structs.store(port, shared);

@@ -323,13 +323,13 @@ TEST_CASE("worker 0 takes tasks from the ring itself while they come one by one,
                     // Of tasks that are submitted together some come by themselves all the same.
                     CHECK(seen.taken_from_ring >= (by == host_waits::low_water ? 0 : program == &lone ? 2 : 1));
                 }
-    // Three blanks out at once: one that was read, and withdrawn before it was begun, may name a slot that is a later blank's by the
-    // time that worker 0 comes to it.
+    // Three blanks out at once: one that was read, and withdrawn before it was begun, may name a slot that is a later blank's by
+    // the time that worker 0 comes to it.
     const std::vector<test_task> twice = {{{{0, W}}}, {.accesses = {{0, R}}, .blocks = 2}, {{{0, RW}}}, {{{1, W}}}, {{{1, RW}}}};
     const engine_size deep{.ring_slots = 8, .window_used = 6, .pool_blocks = 48, .bypass = true, .watch_after = 1};
     seen = {};
-    CHECK_FALSE(engine_run<deep_with_aborts>(twice, walks("engine, watch, three blanks", 8000, 3), false, host_waits::each_task, deep)
-                    .failure);
+    const options of_deep = walks("engine, watch, three blanks", 8000, 3);
+    CHECK_FALSE(engine_run<deep_with_aborts>(twice, of_deep, false, host_waits::each_task, deep).failure);
     CHECK(seen.taken_from_ring >= 1);
     // A blank that was declined, and the mails that get its number, in its place.
     const std::vector<test_task> wide = {{{{0, W}}}, {.accesses = {{0, R}}, .blocks = 2}, {{{0, RW}}}};
