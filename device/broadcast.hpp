@@ -1,6 +1,6 @@
 // Broadcasts: a task of several brief blocks is mailed to all workers at once.
 //
-// A mail to each worker, and an answer of each, are what bounds a row of such tasks (device/measured.md): the scheduler's round
+// A mail to each worker, and an answer of each, are what bounds a row of such tasks (device/tried.md): the scheduler's round
 // takes longer than the tasks. So one mail is stored for all, in a few copies (sizes::broadcast_copies), and the scheduler reads
 // one finished count a task, not the completion words of all workers.
 //

@@ -17,7 +17,7 @@
 // STAGED    most often the task is mailed before its stand-ins are ready: crossing_stage.hpp. When its worker has answered it is
 //           complete, and its stand-ins are answered, ready or not: what they wait for has run, since the worker has waited for
 //           it. Else the books of both parts would follow each other, row by row of a stencil, by two rounds of a scheduler and
-//           one of a linker each: that was all that such a row took (device/measured.md).
+//           one of a linker each: that was all that such a row took (device/tried.md).
 // RETIRED   such a task, when its last stand-in is said to be ready; such a stand-in, when it is said to be. So their slots and
 //           the meeting's number do not come again before each has been said to be ready, once, and answered, once
 //           (control_state::unretired, told, meeting_held). In the linker's books both are early (dependency_table): they free

@@ -13,7 +13,7 @@ namespace slipstream::device {
 
 /// Which warp of the control block has which role. Warp w runs on partition w % 4 of the SM, which has an instruction cache of its
 /// own, smaller than what two roles run in turns: two of admission's helpers, who run the same code at once, share one. All other
-/// pairs measured alike (device/measured.md).
+/// pairs measured alike (device/tried.md).
 struct control_warps {
     static constexpr u32 scheduler = 0, linker = 1, notifier = 5, ingest = 7;
     static constexpr u32 admission[] = {4, 2, 3, 6}; ///< the crew: who leads, and the helpers

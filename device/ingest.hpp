@@ -4,7 +4,7 @@
 // two slots of every ring are looked at. The ring that brings something is read ahead: a look whenever the slots of the one before
 // are used up, each twice as long as the last one up to 128 slots while they come back full. What a look brought is kept until it
 // is taken, so that a full window fetches nothing twice. A look is waited for: sent off beforehand, it was at ptxas's mercy
-// (device/measured.md), and of 128 slots a bus round trip costs each 10 ns.
+// (device/tried.md), and of 128 slots a bus round trip costs each 10 ns.
 //
 // Plain messages (every entry in one chunk, no longer than message_plain_slots: most are) get their places together, and a lane
 // each where they take a ring slot each, or up to four and there are many; longer ones get a lane a chunk. Any other is decoded as

@@ -249,7 +249,7 @@ inline constexpr u32 polls_between = 256;
 inline constexpr u32 polls_at_first = 8; ///< then twice as many each time
 inline constexpr u32 polls_before_broadcasts = 1;
 // Who awaits the next mail while the leader answers, of neither its warp nor the recorder's: a thread, where it waits for one task
-// alone, else another warp: one warp for both made that thread 0.02 us later (device/measured.md).
+// alone, else another warp: one warp for both made that thread 0.02 us later (device/tried.md).
 inline constexpr u32 polls_early = 32;
 inline constexpr u32 early_thread = 64;
 inline constexpr u32 early_warp = 3;
@@ -518,7 +518,7 @@ __device__ __forceinline__ void run_control(const kernel_arguments<cuda_platform
     __syncthreads();
     switch (threadIdx.x / 32) {
     case control_warps::scheduler:
-        // Where there are four parts or more each has one group of workers: others are not looked for (device/measured.md).
+        // Where there are four parts or more each has one group of workers: others are not looked for (device/tried.md).
         if (args.memory.n.parts == 1) run_scheduler<cuda_worker_groups(PerSm, false), false, Broadcasts>(args);
         else if (PerSm == 1 && args.memory.n.workers <= 32) run_scheduler<1, true, false>(args);
         else run_scheduler<cuda_worker_groups(PerSm, true), true, false>(args);

@@ -16,7 +16,7 @@
 //     behind another task. A task of one block that waits for nobody takes such a place only where much is ready; where the
 //     window holds more tasks than two mails a worker, brief ones up to six, behind brief ones: this role's round is the bound
 //     then, and does more at a time. All groups of workers are looked through together: one after the other, that was a quarter
-//     of the round (device/measured.md).
+//     of the round (device/tried.md).
 //   staged (a task that waits for running ones): mailed like any other, with the list of what it waits for; of several brief
 //     blocks up to six a worker. No deadlock: whatever a mail waits for was mailed before it, and each worker takes its mails
 //     in order. (Where there are several parts: is_barred().)
@@ -67,7 +67,7 @@ namespace slipstream::device {
 enum class schedule_phase : u32 { running = 0, finished = 1 };
 
 /// Several: the engine may have several parts. Without it nothing of them is compiled: engines of one part would take 6 to 7 %
-/// longer for tasks of 131 blocks and for one by itself (device/measured.md). Broadcasts: likewise, for images without a brief
+/// longer for tasks of 131 blocks and for one by itself (device/tried.md). Broadcasts: likewise, for images without a brief
 /// type.
 template <class P, u32 Groups = P::worker_groups, bool Several = true, bool Broadcasts = true>
 class scheduler {
@@ -1047,7 +1047,7 @@ private:
 
     /// The same of an engine of several parts, for mails that wait. First who has none due, then who has had fewest turns. By the
     /// dues alone who is done first gets the next one, so that of a stencil's row some get two and others none
-    /// (device/measured.md). Who was long at one task does not get all that it has missed: none is more than turns_ahead behind
+    /// (device/tried.md). Who was long at one task does not get all that it has missed: none is more than turns_ahead behind
     /// the first (as by the virtual time of start-time fair queueing: Goyal, Vin and Cheng, 1996).
     template <class PlaceOf>
     SLIPSTREAM_BOTH u32 choose_by_turns(team_type& team, u32 count, u32 depth, bool some_taken, PlaceOf place_of)
