@@ -96,6 +96,10 @@ class Bench(CliTest):
             if name == "submit":
                 self.assertEqual([f["name"] for f in result["figures"]],
                                  ["submit, one slot, ring not full", "submit, a task that reads from another part, rings not full"])
+                for figure in result["figures"]:  # how fast the submitting core was meanwhile
+                    self.assertGreater(figure["core_additions_a_ns_p10"], 0)
+                    self.assertLessEqual(figure["core_additions_a_ns_p10"], figure["core_additions_a_ns"])
+                    self.assertLessEqual(figure["core_additions_a_ns"], figure["core_additions_a_ns_p90"])
             if name in ("throughput", "window"):
                 self.assertEqual({f["control_blocks"] for f in result["figures"]}, {3})
                 self.assertTrue(all(f["name"].endswith("3 parts") for f in result["figures"]))

@@ -1,7 +1,9 @@
 // echo and submit: the host's side of one task.
 #include "tools/slipstream/bench/benchmarks.hpp"
+#include "tools/slipstream/bench/core_rate.hpp"
 #include "tools/slipstream/bench/floors/floor_names.hpp"
 #include "tools/slipstream/bench/independent_tasks.hpp"
+#include "tools/slipstream/bench/report.hpp"
 #include "tools/slipstream/bench/task_stream.hpp"
 #include <algorithm>
 #include <bit>
@@ -89,17 +91,26 @@ std::vector<figure> bench_echo(const bench_setup& s)
 
 namespace {
 
-/// Of nanoseconds a submission, a sample a batch of `tasks`.
-figure submission_figure(const char* name, const std::vector<double>& ns, u64 tasks, bool verified)
-{
-    figure f{name, "ns", spread_of(ns)};
-    f.further = {{"min", percentile(ns, 0)}, {"p99", percentile(ns, 0.99)}};
-    f.tasks = tasks;
-    f.repeats = static_cast<u32>(ns.size());
-    f.verified = verified;
-    if (!verified) f.note = "the memory differs from a sequential run's";
-    return f;
-}
+/// What batches of submissions took, nanoseconds a submission, and how fast the core was before each.
+struct submissions {
+    std::vector<double> ns;
+    std::vector<double> core;
+
+    figure as_figure(const char* name, u64 batch, bool verified) const
+    {
+        const spread rate = spread_of(core);
+        figure f{name, "ns", spread_of(ns)};
+        f.further = {{"min", percentile(ns, 0)}, {"p99", percentile(ns, 0.99)}, {"core_additions_a_ns", rate.median},
+                     {"core_additions_a_ns_p10", rate.p10}, {"core_additions_a_ns_p90", rate.p90}};
+        f.tasks = batch;
+        f.repeats = static_cast<u32>(ns.size());
+        f.verified = verified;
+        f.note = verified ? "its core did " + number_text(rate.median) + " additions a ns (" + number_text(rate.p10) + " to "
+                                + number_text(rate.p90) + ")"
+                          : "the memory differs from a sequential run's";
+        return f;
+    }
+};
 
 } // namespace
 
@@ -115,29 +126,31 @@ std::vector<figure> bench_submit(const bench_setup& s)
     const u64 batches = std::max<u64>(std::max<u64>(s.how_long.repeats, 1), wanted / batch);
     const u64 lost = s.lose_a_task ? batch / 2 : ~u64{0};
     stepped_words words(runtime, static_cast<u32>(std::min<u64>(batch, 4096)));
-    std::vector<double> ns;
+    submissions taken;
     u64 i = 0;
     for (u64 b = 0; b < batches; ++b) {
         wake(runtime);
+        taken.core.push_back(additions_a_ns());
         const u64 end = i + batch;
         const auto start = clock::now();
         for (; i < end; ++i)
             if (i != lost) words.submit(i);
-        ns.push_back(seconds_since(start) * 1e9 / static_cast<double>(batch));
+        taken.ns.push_back(seconds_since(start) * 1e9 / static_cast<double>(batch));
         wait_all(runtime);
     }
-    std::vector<figure> out{submission_figure("submit, one slot, ring not full", ns, batch, words.check(i))};
+    std::vector<figure> out{taken.as_figure("submit, one slot, ring not full", batch, words.check(i))};
     out[0].floors = s.floors.references(floors, out[0].unit);
     if (runtime.parts() > 1) {
         // Each takes a slot in two rings, which still are half full at most; and no more of one home may be under way than there
         // are meetings for.
         const u64 crossing = std::min<u64>(batch, abi::meetings_max);
         const auto tasks = make_independent_tasks(runtime, s.lose_a_task, declared::handles, crossing, 100);
-        ns.clear();
-        for (u64 b = 0; b < std::max<u64>(1, batches * batch / crossing); ++b)
-            ns.push_back(tasks->run_submissions(crossing) * 1e9 / static_cast<double>(crossing));
-        out.push_back(submission_figure("submit, a task that reads from another part, rings not full", ns, crossing,
-                                        tasks->verified()));
+        taken = {};
+        for (u64 b = 0; b < std::max<u64>(1, batches * batch / crossing); ++b) {
+            taken.core.push_back(additions_a_ns());
+            taken.ns.push_back(tasks->run_submissions(crossing) * 1e9 / static_cast<double>(crossing));
+        }
+        out.push_back(taken.as_figure("submit, a task that reads from another part, rings not full", crossing, tasks->verified()));
         for (const reference& slot : out[0].floors) out[1].floors.push_back({slot.name + ", twice", 2 * slot.value});
     }
     for (figure& f : out) f.alternatives = s.floors.references(alternatives, f.unit);
