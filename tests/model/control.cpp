@@ -154,7 +154,7 @@ report engine_run(const std::vector<test_task>& program, options how, bool park,
 
 const std::vector<test_task> chain = {{{{0, W}}}, {{{0, RW}, {1, W}}}, {{{1, R}, {0, W}}}, {{{0, R}}}};
 
-options walks(const char* name, u64 count = 6000, double seconds = 4)
+options walks(const char* name, u64 count = 6000, double seconds = 16)
 {
     return {.name = name, .search = search::random, .executions_max = count, .seconds_max = seconds};
 }
@@ -282,7 +282,7 @@ TEST_CASE("tasks that come alone are mailed by ingest and told of by their worke
                 for (const host_waits by : {host_waits::each_task, host_waits::low_water}) {
                     size.staging = size.chaining = size.answers_late = staging;
                     seen = {};
-                    CHECK_FALSE(engine_run<with_aborts>(*program, walks("engine, bypass", 2000, 2), park, by, size).failure);
+                    CHECK_FALSE(engine_run<with_aborts>(*program, walks("engine, bypass", 2000, 8), park, by, size).failure);
                     // One after the other all of them may be; of all together the first, and what comes when nothing is left.
                     const u32 least = by == host_waits::low_water ? 1 : program == &chain ? 3 : program == &mixed ? 2 : 1;
                     CHECK(seen.bypassed >= least);
@@ -291,7 +291,7 @@ TEST_CASE("tasks that come alone are mailed by ingest and told of by their worke
         mutate weaker(e);
         const std::string name = std::string("engine, bypass, without ") + device::edge_name(e);
         INFO(name);
-        CHECK(engine_run(chain, walks(name.c_str(), 3000, 3), false, host_waits::each_task, size).failure);
+        CHECK(engine_run(chain, walks(name.c_str(), 3000, 12), false, host_waits::each_task, size).failure);
     }
 }
 
@@ -319,7 +319,7 @@ TEST_CASE("worker 0 takes tasks from the ring itself while they come one by one,
                     seen = {};
                     // Two of them are taken in one of some thousand walks.
                     const u32 most = program == &lone && by == host_waits::each_task ? 8000 : 2000;
-                    CHECK_FALSE(engine_run<with_aborts>(*program, walks("engine, watch", most, 2), park, by, size).failure);
+                    CHECK_FALSE(engine_run<with_aborts>(*program, walks("engine, watch", most, 8), park, by, size).failure);
                     // Of tasks that are submitted together some come by themselves all the same.
                     CHECK(seen.taken_from_ring >= (by == host_waits::low_water ? 0 : program == &lone ? 2 : 1));
                 }
@@ -328,13 +328,13 @@ TEST_CASE("worker 0 takes tasks from the ring itself while they come one by one,
     const std::vector<test_task> twice = {{{{0, W}}}, {.accesses = {{0, R}}, .blocks = 2}, {{{0, RW}}}, {{{1, W}}}, {{{1, RW}}}};
     const engine_size deep{.ring_slots = 8, .window_used = 6, .pool_blocks = 48, .bypass = true, .watch_after = 1};
     seen = {};
-    const options of_deep = walks("engine, watch, three blanks", 8000, 3);
+    const options of_deep = walks("engine, watch, three blanks", 8000, 12);
     CHECK_FALSE(engine_run<deep_with_aborts>(twice, of_deep, false, host_waits::each_task, deep).failure);
     CHECK(seen.taken_from_ring >= 1);
     // A blank that was declined, and the mails that get its number, in its place.
     const std::vector<test_task> wide = {{{{0, W}}}, {.accesses = {{0, R}}, .blocks = 2}, {{{0, RW}}}};
     size.staging = size.chaining = size.answers_late = false;
-    CHECK_FALSE(engine_run(wide, walks("engine, watch, declined", 3000, 3), false, host_waits::each_task, size).failure);
+    CHECK_FALSE(engine_run(wide, walks("engine, watch, declined", 3000, 12), false, host_waits::each_task, size).failure);
     for (const edge e : {edge::R25_declined_fence, edge::A25_declined_fence}) {
         mutate weaker(e);
         const std::string name = std::string("engine, watch, without ") + device::edge_name(e);
@@ -364,7 +364,7 @@ TEST_CASE("tasks of several blocks are mailed to all workers at once, others bet
         for (const bool park : {false, true})
             for (const host_waits by : {host_waits::each_task, host_waits::low_water}) {
                 seen = {};
-                CHECK_FALSE(engine_run<with_aborts>(*program, walks("engine, broadcasts", 2000, 2), park, by, size).failure);
+                CHECK_FALSE(engine_run<with_aborts>(*program, walks("engine, broadcasts", 2000, 8), park, by, size).failure);
                 CHECK(seen.sent_to_all >= (program == &row ? 3 : program == &mixed ? 1 : 2));
                 if (by == host_waits::each_task && program == &mixed) CHECK((seen.sent_to_all == 2 && seen.bypassed >= 2));
             }
@@ -443,7 +443,7 @@ TEST_CASE("a notifier of four lanes tells the host of tasks in several words; it
             mutate weaker(e);
             const std::string name = std::string("notifier, 4 lanes, without ") + device::edge_name(e);
             INFO(name);
-            CHECK(notify(walks(name.c_str(), 3000, 3), by).failure);
+            CHECK(notify(walks(name.c_str(), 3000, 12), by).failure);
         }
     }
 }
@@ -459,7 +459,7 @@ TEST_CASE("each edge of completion and notification is needed", "[model][control
                             mutant{edge::A7_low_water, host_waits::low_water}, mutant{edge::A7_complete, host_waits::bits}}) {
         mutate weaker(m.e);
         const std::string name = std::string("engine without ") + device::edge_name(m.e);
-        const report r = engine_run(chain, walks(name.c_str(), 3000, 3), false, m.by);
+        const report r = engine_run(chain, walks(name.c_str(), 3000, 12), false, m.by);
         INFO(device::edge_name(m.e));
         CHECK(r.failure);
     }
@@ -477,7 +477,7 @@ TEST_CASE("one slot and queues of one entry: each edge of a slot's way round is 
         const std::string name = std::string("engine without ") + device::edge_name(e);
         INFO(name);
         for (const bool park : {false, true})
-            CHECK(engine_run(chain, walks(name.c_str(), 3000, 3), park, host_waits::low_water, small).failure);
+            CHECK(engine_run(chain, walks(name.c_str(), 3000, 12), park, host_waits::low_water, small).failure);
     }
 }
 
@@ -488,7 +488,7 @@ TEST_CASE("the phases and commands of park and drain need their edges", "[model]
         const std::string name = std::string("engine without ") + device::edge_name(e);
         bool killed = false;
         for (const bool park : {false, true})
-            killed = killed || engine_run(chain, walks(name.c_str(), 6000, 3), park, host_waits::low_water).failure;
+            killed = killed || engine_run(chain, walks(name.c_str(), 6000, 12), park, host_waits::low_water).failure;
         INFO(name);
         CHECK(killed);
     }

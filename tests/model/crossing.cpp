@@ -197,7 +197,7 @@ report run(const std::vector<test_task>& program, options how, const plan& by = 
     return r;
 }
 
-options walks(const std::string& name, u64 count = 3000, double seconds = 4)
+options walks(const std::string& name, u64 count = 3000, double seconds = 16)
 {
     return {.name = name, .search = search::random, .executions_max = count, .seconds_max = seconds};
 }
@@ -232,10 +232,10 @@ std::vector<test_task> rows(u32 count)
 
 TEST_CASE("a task of one part that reads another one's memory keeps program order in every schedule", "[model][crossing]")
 {
-    const report r = run(there, {.name = "crossing, there", .seconds_max = 30});
+    const report r = run(there, {.name = "crossing, there", .seconds_max = 120});
     CHECK(r.exhausted);
     CHECK_FALSE(r.failure);
-    const report back = run(and_back, {.name = "crossing, there and back", .seconds_max = 30});
+    const report back = run(and_back, {.name = "crossing, there and back", .seconds_max = 120});
     CHECK_FALSE(back.failure);
     CHECK_FALSE(run(and_back, walks("crossing, there and back, walks")).failure);
     CHECK_FALSE(run(and_back, walks("crossing, there and back, linker beside"), {.linker_beside = true}).failure);
@@ -334,12 +334,12 @@ TEST_CASE("a failure before, within and behind tasks that cross and are staged",
         }
         for (const bool beside : {false, true}) {
             const plan by{.staging = true, .linker_beside = beside};
-            CHECK_FALSE(run(program, walks("crossing, stencil with a failure", 2000, 3), by).failure);
+            CHECK_FALSE(run(program, walks("crossing, stencil with a failure", 2000, 12), by).failure);
         }
-        CHECK_FALSE(run<P4>(program, walks("crossing, stencil with a failure, four lanes", 300, 3),
+        CHECK_FALSE(run<P4>(program, walks("crossing, stencil with a failure, four lanes", 300, 12),
                             {.lanes = 4, .staging = true, .linker_beside = true}).failure);
         for (const bool beside : {false, true})
-            CHECK_FALSE(run(program, walks("crossing, stencil with a failure, slots come again", 1000, 3),
+            CHECK_FALSE(run(program, walks("crossing, stencil with a failure, slots come again", 1000, 12),
                             {.window_used = 4, .staging = true, .linker_beside = beside, .everything = true}).failure);
     }
 }

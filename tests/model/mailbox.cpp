@@ -58,12 +58,12 @@ TEST_CASE("a task of more blocks than workers runs each block once by tickets", 
 {
     // Alone, and with a one-block task behind it that goes to whoever is idle once the tickets are drawn.
     for (const auto& program : {std::vector<test_task>{{{}, 3}}, std::vector<test_task>{{{}, 3}, {{{0, W}}}}}) {
-        const report r = run(program, {.name = "tickets", .seconds_max = 30});
+        const report r = run(program, {.name = "tickets", .seconds_max = 120});
         CHECK(r.exhausted);
         CHECK_FALSE(r.failure);
     }
     drawn_ahead = false;
-    const report ahead = run({{{}, 4}, {{{0, W}}}}, {.name = "tickets drawn ahead", .seconds_max = 30}, {.workers = 1});
+    const report ahead = run({{{}, 4}, {{{0, W}}}}, {.name = "tickets drawn ahead", .seconds_max = 120}, {.workers = 1});
     CHECK(ahead.exhausted);
     CHECK_FALSE(ahead.failure);
     CHECK(drawn_ahead);

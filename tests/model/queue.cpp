@@ -76,7 +76,7 @@ TEST_CASE("a queue of capacity 2 passes five entries in order, across its wrap a
 
 TEST_CASE("the queue between two teams of four lanes", "[model][queue]")
 {
-    const report r = pass<model_platform<4>>(4, 4, {.name = "queue", .seconds_max = 5});
+    const report r = pass<model_platform<4>>(4, 4, {.name = "queue", .seconds_max = 30});
     CHECK(r.exhausted);
     CHECK_FALSE(r.failure);
 }

@@ -114,7 +114,7 @@ TEST_CASE("a ring of 2 slots between submitter and ingest alone, every schedule 
 {
     // The window has room for all, so the third message's wait is for the ring only; at the end the slots hold the tasks.
     for (const form& f : forms) {
-        const report r = explore({.name = named("ring 2, two roles", f), .seconds_max = 15, .preemptions_max = 2, .stale_max = 1},
+        const report r = explore({.name = named("ring 2, two roles", f), .seconds_max = 60, .preemptions_max = 2, .stale_max = 1},
                                  [f](execution& ex) {
             auto e = std::make_shared<small_engine<P1>>(
                 std::vector<test_task>(3),
@@ -149,7 +149,7 @@ TEST_CASE("a ring of 2 slots between submitter and ingest alone, every schedule 
 TEST_CASE("a message longer than the ring streams through it", "[model][ring]")
 {
     const report r = pass<P1>({{{}, 1, 20}, {}},
-                              {.name = "ring 2, streaming", .search = search::random, .executions_max = 20'000, .seconds_max = 4},
+                              {.name = "ring 2, streaming", .search = search::random, .executions_max = 20'000, .seconds_max = 16},
                               {.ring_slots = 2, .window_used = 2});
     CHECK_FALSE(r.failure);
 }
@@ -159,7 +159,7 @@ TEST_CASE("continuation slots, window back-pressure and wrap on a ring of 4 slot
     for (const form& f : forms) {
         const report r = pass<P1>({mixed[0], mixed[1], mixed[2], mixed[1], mixed[0]},
                                   {.name = named("ring 4, mixed", f), .search = search::random, .executions_max = 20'000,
-                                   .seconds_max = 4},
+                                   .seconds_max = 16},
                                   {.ring_slots = 4, .window_used = 1, .streamed = f.streamed, .by_slots = f.by_slots});
         CHECK_FALSE(r.failure);
     }
@@ -170,7 +170,7 @@ TEST_CASE("an ingest of four lanes takes the same messages", "[model][ring]")
     for (const form& f : forms) {
         const report r = pass<P4>(mixed,
                                   {.name = named("ring 2, 4 lanes", f), .search = search::random, .executions_max = 5'000,
-                                   .seconds_max = 4},
+                                   .seconds_max = 16},
                                   {.ring_slots = 2, .window_used = 2, .streamed = f.streamed, .by_slots = f.by_slots}, 4);
         CHECK_FALSE(r.failure);
     }
@@ -276,13 +276,13 @@ report join(options how, bool asks_first = false)
 TEST_CASE("a task that joined a stream is handed over after the stream's work; both ends of the edge are needed",
           "[model][ring][mutation]")
 {
-    CHECK_FALSE(join({.name = "stream join", .search = search::random, .executions_max = 3000, .seconds_max = 4}).failure);
+    CHECK_FALSE(join({.name = "stream join", .search = search::random, .executions_max = 3000, .seconds_max = 16}).failure);
     for (const edge e : {edge::R16_stream_done, edge::A0_ring_fence}) {
         mutate weaker(e);
         INFO(device::edge_name(e));
-        CHECK(join({.name = "stream join, weakened", .search = search::random, .executions_max = 3000, .seconds_max = 4}).failure);
+        CHECK(join({.name = "stream join, weakened", .search = search::random, .executions_max = 3000, .seconds_max = 16}).failure);
     }
-    const options walks{.name = "stream join, asked for first", .search = search::random, .executions_max = 3000, .seconds_max = 4};
+    const options walks{.name = "stream join, asked for first", .search = search::random, .executions_max = 3000, .seconds_max = 16};
     CHECK_FALSE(join(walks, true).failure);
     mutate weaker(edge::A16_stream_done);
     const report r = join(walks, true);

@@ -104,7 +104,7 @@ report run(const std::vector<test_task>& program, options how, engine_size size 
     return r;
 }
 
-options walks(const std::string& name, u64 count = 3000, double seconds = 3)
+options walks(const std::string& name, u64 count = 3000, double seconds = 12)
 {
     return {.name = name, .search = search::random, .executions_max = count, .seconds_max = seconds};
 }
@@ -133,7 +133,7 @@ TEST_CASE("a staged chain keeps program order in every schedule", "[model][stagi
         CHECK_FALSE(run(pair, {.name = "staged pair"}, size).failure);
         CHECK((seen.staged_least == 1 && seen.staged_most == 1 && seen.skipped_most == 0));
         CHECK(seen.early);
-        const report r = run(chain, {.name = "staged chain of three", .seconds_max = 20}, size);
+        const report r = run(chain, {.name = "staged chain of three", .seconds_max = 120}, size);
         CHECK(r.exhausted);
         CHECK_FALSE(r.failure);
         CHECK((seen.staged_least == 2 && seen.skipped_most == 0));
@@ -150,13 +150,13 @@ TEST_CASE("a staged chain keeps program order in every schedule", "[model][stagi
 TEST_CASE("a staged task that waits for two, and two that wait for one", "[model][staging]")
 {
     for (const engine_size& size : {plain, lone}) {
-        const report r = run(join, {.name = "staged join", .seconds_max = 20}, size);
+        const report r = run(join, {.name = "staged join", .seconds_max = 120}, size);
         CHECK(r.exhausted);
         CHECK_FALSE(r.failure);
         CHECK(seen.staged_least == 1);
         CHECK((seen.awaited_early_most == 1) == size.lone_workers); // both of them, while the mail before it was answered
     }
-    const report fork = run({{{{0, W}}}, {{{0, R}, {1, W}}}, {{{0, R}, {2, W}}}}, {.name = "staged fork", .seconds_max = 20});
+    const report fork = run({{{{0, W}}}, {{{0, R}, {1, W}}}, {{{0, R}, {2, W}}}}, {.name = "staged fork", .seconds_max = 120});
     CHECK(fork.exhausted);
     CHECK_FALSE(fork.failure);
     CHECK(seen.staged_least == 2);
@@ -168,7 +168,7 @@ TEST_CASE("who waits for two, of which the later one waits for the other, waits 
     // The first may be reported last, when those behind it are complete and their slots have come again.
     const std::vector<test_task> three = {{{{0, W}, {2, W}}}, {{{0, R}, {1, W}}}, {{{1, R}, {2, RW}}}};
     for (const engine_size& size : {plain, lone}) {
-        const report r = run(three, {.name = "an implied edge", .seconds_max = 20}, size);
+        const report r = run(three, {.name = "an implied edge", .seconds_max = 120}, size);
         CHECK(r.exhausted);
         CHECK_FALSE(r.failure);
         CHECK((seen.staged_least == 2 && seen.early));
@@ -183,7 +183,7 @@ TEST_CASE("who waits for two, of which the later one waits for the other, waits 
     std::vector<test_task> failing = three;
     failing[0].fails = true; // by the chain of what they read
     for (u32 i : {1u, 2u}) failing[i].cancelled = true;
-    CHECK_FALSE(run(failing, {.name = "an implied edge from one that fails", .seconds_max = 20}).failure);
+    CHECK_FALSE(run(failing, {.name = "an implied edge from one that fails", .seconds_max = 120}).failure);
     CHECK(seen.skipped_most >= 1);
 }
 
@@ -299,7 +299,7 @@ TEST_CASE("what goes to one worker behind broadcasts is numbered behind them, in
 {
     const std::vector<test_task> pair_of_them(one_between.begin(), one_between.begin() + 2);
     for (const engine_size& size : {to_all(plain), to_all(lone)}) {
-        const report r = run(pair_of_them, {.name = "one behind a broadcast", .seconds_max = 8}, size);
+        const report r = run(pair_of_them, {.name = "one behind a broadcast", .seconds_max = 60}, size);
         CHECK_FALSE(r.failure);
         CHECK(seen.broadcasts_least == 2);
         CHECK_FALSE(run(one_between, walks("one between two broadcasts"), size).failure);
@@ -396,7 +396,7 @@ TEST_CASE("a staged task behind one that fails is skipped, goes back and is canc
             INFO(before << " blocks fail, " << behind << " behind");
             const bool all = before == 1; // all schedules of two failing blocks: [.long]
             const std::string name = "staged behind a failure, " + std::to_string(before) + " and " + std::to_string(behind);
-            const report r = run(failing_pair(before, behind), all ? options{.name = name, .seconds_max = 20} : walks(name));
+            const report r = run(failing_pair(before, behind), all ? options{.name = name, .seconds_max = 120} : walks(name));
             CHECK(r.exhausted == all);
             CHECK_FALSE(r.failure);
             CHECK((seen.skipped_least == behind && seen.skipped_most == behind));
@@ -414,7 +414,7 @@ TEST_CASE("a staged task behind one that fails is skipped, goes back and is canc
         auto program = join;
         program[failing].fails = true;
         program[2].cancelled = true;
-        const report r = run(program, {.name = "staged join, one fails", .seconds_max = 20});
+        const report r = run(program, {.name = "staged join, one fails", .seconds_max = 120});
         CHECK(r.exhausted);
         CHECK_FALSE(r.failure);
         CHECK((seen.skipped_least <= 1 && seen.skipped_most == 1));
@@ -445,7 +445,7 @@ TEST_CASE("a staged chain behind a failure is skipped link by link", "[model][st
     const std::vector<test_task> failing_chain = {{.accesses = {{0, W}}, .fails = true},
                                                   {.accesses = {{0, R}, {1, W}}, .cancelled = true},
                                                   {.accesses = {{1, R}, {2, W}}, .cancelled = true}};
-    const report first = run(failing_chain, {.name = "staged chain, first fails", .seconds_max = 20});
+    const report first = run(failing_chain, {.name = "staged chain, first fails", .seconds_max = 120});
     CHECK(first.exhausted);
     CHECK_FALSE(first.failure);
     CHECK((seen.skipped_least == 2 && seen.skipped_most == 2)); // both were staged before the first could fail
@@ -475,7 +475,7 @@ TEST_CASE("canary: an oracle that expects one cancelled task more is noticed", "
 
 TEST_CASE("linker beside the scheduler, with staging", "[model][staging]")
 {
-    const report two = run(pair, {.name = "staged pair, linker beside", .seconds_max = 20}, plain, linker_beside);
+    const report two = run(pair, {.name = "staged pair, linker beside", .seconds_max = 120}, plain, linker_beside);
     CHECK(two.exhausted);
     CHECK_FALSE(two.failure);
     CHECK((seen.staged_least == 1 && seen.early));
@@ -510,18 +510,18 @@ TEST_CASE("a task may come behind the one that it waits for, on the same worker,
         CHECK(two.exhausted);
         CHECK_FALSE(two.failure);
         CHECK(seen.chained_least == 1);
-        const report r = run(chain, {.name = "chained chain of three", .seconds_max = 20}, size);
+        const report r = run(chain, {.name = "chained chain of three", .seconds_max = 120}, size);
         CHECK(r.exhausted);
         CHECK_FALSE(r.failure);
         CHECK(seen.chained_least >= 1); // a mailbox has two places
         CHECK((seen.late_most >= 1) == size.answers_late);
         CHECK(seen.went_on_most >= 1);
-        const report both = run(join, {.name = "chained join", .seconds_max = 20}, size);
+        const report both = run(join, {.name = "chained join", .seconds_max = 120}, size);
         CHECK(both.exhausted);
         CHECK_FALSE(both.failure);
         CHECK(seen.chained_most == 0); // those that it waits for run on two workers
     }
-    const report fork = run({{{{0, W}}}, {{{0, R}, {1, W}}}, {{{0, R}, {2, W}}}}, {.name = "chained fork", .seconds_max = 20},
+    const report fork = run({{{{0, W}}}, {{{0, R}, {1, W}}}, {{{0, R}, {2, W}}}}, {.name = "chained fork", .seconds_max = 120},
                             chained(plain));
     CHECK(fork.exhausted);
     CHECK_FALSE(fork.failure);
@@ -539,7 +539,7 @@ TEST_CASE("two that wait for one come behind it, one behind the other, and answe
 {
     const std::vector<test_task> fork = {{{{0, W}}}, {{{0, R}, {1, W}}}, {{{0, R}, {2, W}}}};
     for (const engine_size& size : {chained(plain), chained(lone), chained(plain, false)}) {
-        const report r = run<deep1>(fork, {.name = "chained fork, deep mailboxes", .seconds_max = 20}, size);
+        const report r = run<deep1>(fork, {.name = "chained fork, deep mailboxes", .seconds_max = 120}, size);
         CHECK(r.exhausted);
         CHECK_FALSE(r.failure);
         CHECK((seen.chained_least == 2 && seen.chained_most == 2));
@@ -549,7 +549,7 @@ TEST_CASE("two that wait for one come behind it, one behind the other, and answe
     const std::vector<test_task> diamonds = {{{{0, W}}}, {{{0, R}, {1, W}}}, {{{0, R}, {2, W}}}, {{{1, R}, {2, R}, {0, W}}},
                                              {{{0, R}, {1, W}}}, {{{0, R}, {2, W}}}};
     const std::vector<test_task> one_elsewhere = {{{{0, W}}}, {{{0, R}, {1, W}}}, {{{0, R}, {2, W}}}, {{{1, R}, {3, W}}}};
-    const report elsewhere = run<deep1>(one_elsewhere, {.name = "chained fork, one waits elsewhere", .seconds_max = 20},
+    const report elsewhere = run<deep1>(one_elsewhere, {.name = "chained fork, one waits elsewhere", .seconds_max = 120},
                                         chained(plain));
     CHECK(elsewhere.exhausted);
     CHECK_FALSE(elsewhere.failure);
@@ -572,7 +572,7 @@ TEST_CASE("two that wait for one come behind it, one behind the other, and answe
 
 TEST_CASE("a chained task behind one that fails is skipped, and so are those behind it", "[model][staging][chaining][failure]")
 {
-    const report two = run(failing_pair(1, 1), {.name = "chained behind a failure", .seconds_max = 20}, chained(plain));
+    const report two = run(failing_pair(1, 1), {.name = "chained behind a failure", .seconds_max = 120}, chained(plain));
     CHECK(two.exhausted);
     CHECK_FALSE(two.failure);
     CHECK((seen.skipped_least == 1 && seen.skipped_most == 1));
@@ -609,7 +609,7 @@ TEST_CASE("few workers are mailed several brief tasks at a time, and whoever wai
         for (const bool lone_workers : {false, true}) {
             const engine_size size = sized(workers, lone_workers);
             if (workers == 1) {
-                const report r = run<deep1>(four, {.name = "several at a time, one worker", .seconds_max = 20}, size);
+                const report r = run<deep1>(four, {.name = "several at a time, one worker", .seconds_max = 120}, size);
                 CHECK(r.exhausted);
                 CHECK_FALSE(r.failure);
                 CHECK((seen.staged_most == 0 && seen.skipped_most == 0));
