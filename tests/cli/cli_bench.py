@@ -5,6 +5,7 @@ import cli_harness
 from cli_harness import CliTest
 
 SMALL = ("--device", "host", "--tasks", 40, "--repeat", 2)
+SMALL_IDLE = ("--device", "host", "--repeat", 2)  # idle has no tasks to count
 BENCHMARKS = ("chain", "fan", "throughput", "echo", "blocks", "window", "parts", "bus", "bodies", "large", "idle", "growth", "submit")
 PARTS_USUAL = 6  # as in bench/benchmarks.hpp: the parts of the engine in the rows of independent tasks and of METG
 
@@ -16,7 +17,7 @@ def is_number_or_none(value):
 class Bench(CliTest):
     def test_every_benchmark_verifies_and_says_where_it_ran(self):
         for name in BENCHMARKS:
-            result, done = self.json_of("bench", name, *SMALL)
+            result, done = self.json_of("bench", name, *(SMALL_IDLE if name == "idle" else SMALL))
             self.assertEqual(result["command"], f"bench {name}")
             self.assertGreaterEqual(len(result["figures"]), 1)
             for figure in result["figures"]:
@@ -68,7 +69,7 @@ class Bench(CliTest):
         self.assertIn("2048 blocks a task", done.stderr)
 
     def test_an_idle_engine_is_held_against_an_absent_one(self):
-        result, _ = self.json_of("bench", "idle", *SMALL)
+        result, _ = self.json_of("bench", "idle", *SMALL_IDLE)
         figure = result["figures"][0]
         self.assertEqual((figure["unit"], figure["repeats"]), ("%", 2))
         self.assertGreater(figure["beside_idle_engine_us"], 0)
@@ -120,7 +121,7 @@ class Bench(CliTest):
 
     def test_a_lost_task_does_not_verify(self):
         for name in BENCHMARKS:
-            result, _ = self.json_of("bench", name, *SMALL, "--lose-a-task", code=1)
+            result, _ = self.json_of("bench", name, *(SMALL_IDLE if name == "idle" else SMALL), "--lose-a-task", code=1)
             for figure in result["figures"]:
                 if "no-op" not in figure["name"]:
                     self.assertIs(figure["verified"], False, figure)
@@ -274,9 +275,16 @@ class BadUsage(CliTest):
             for name in ("chain", "targets", "metg" if taker == "fan" else "fan"):
                 self.refused("bench", name, *SMALL, flag, value, names=(f"bench {name}", flag, f"'bench {taker}'"))
 
+    def test_flags_that_would_change_nothing_are_refused(self):
+        for name, flag, *value in (("idle", "--tasks", 40), ("echo", "--seconds", 1), ("submit", "--seconds", 1), ("bus", "--seconds", 1), ("window", "--window", 64),
+                                   ("idle", "--workers-per-sm", 2), ("bodies", "--workers-per-sm", 2), ("floors", "--no-staging"), ("guard", "--tasks", 40),
+                                   ("guard", "--window", 64)):
+            device = () if name in ("floors", "guard") else ("--device", "host")
+            self.refused("bench", name, *device, flag, *value, names=(f"bench {name}", flag, "leave it out"))
+
     def test_parts_are_refused_where_the_memory_would_lie_in_one(self):
         for name in ("chain", "fan", "blocks", "parts", "bodies", "large", "idle", "growth"):
-            self.refused("bench", name, *SMALL, "--parts", 2, names=(f"bench {name}", "--parts", "throughput", "targets"))
+            self.refused("bench", name, *SMALL_IDLE, "--parts", 2, names=(f"bench {name}", "--parts", "throughput", "targets"))
 
     def test_floors_and_guard_need_a_gpu(self):
         for name in ("floors", "guard"):

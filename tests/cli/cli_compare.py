@@ -104,6 +104,18 @@ class Sweep(CliTest):
         self.assertIn("against serial: slipstream is", done.stderr)
         self.assertIn("keeps 50 % of the bound", done.stderr)
 
+    def test_what_was_measured_is_kept_when_something_later_is_refused(self):
+        result, done = self.json_of("compare", SMALL, *QUICK, "--sweep", "length=1,1000000000", code=2)
+        sweep = result["sweeps"][0]
+        self.assertEqual([point["value"] for point in sweep["points"]], [1])
+        self.assertEqual({len(curve["us_per_task"]) for curve in sweep["curves"]}, {1})
+        self.assertIn("1000000000", result["ended_by"])
+        self.assertIn(result["ended_by"], done.stderr)
+        result, done = self.json_of("compare", SMALL, "qr:tile=33", SMALL, *QUICK, code=2)
+        self.assertEqual(len(result["subjects"]), 1)
+        self.assertIn("tile", result["ended_by"])
+        self.assertIn(result["ended_by"], done.stderr)
+
     def test_only_engines_with_a_window_run_again_when_it_changes(self):
         result, _ = self.json_of("compare", "--sweep", "window=16,64", *QUICK, "--tasks", 40)
         sweep, = result["sweeps"]

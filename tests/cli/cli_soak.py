@@ -83,6 +83,11 @@ class Soak(CliTest):
         self.refused("soak", "--device", "host", "--stream-tasks", 1_000_000, names=("--stream-tasks 1000000: give a whole number from 0 to 261632",))
         self.refused("soak", "--device", "host", "--case", "style=rows,tasks=600000", names=("tasks=600000", "261632"))
         self.refused("soak", "--device", "gpu", names=("gpu", "host"))
+        self.refused("soak", "--device", "host", "--case", "style=light,tasks=100,from=200", names=("from=200", "100"))
+        self.refused("soak", "--device", "host", "--case", "style=light,tasks=100,keep=0", names=("keep=0",))
+        for flag, value, instead in (("--style", "dense", "style=NAME"), ("--stream-tasks", 50, "tasks=N"), ("--start-position", 5, "start=N"),
+                                     ("--break", "RAW", "hide=1")):
+            self.refused("soak", "--device", "host", "--case", "style=light,seed=3,tasks=100", flag, value, names=("--case", flag, instead))
 
 
 if __name__ == "__main__":

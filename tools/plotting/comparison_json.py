@@ -64,7 +64,7 @@ class Subject:
 
     def over_serial(self, engine):
         serial = self.engine("serial")
-        return serial.median / engine.median if serial and serial.median and engine.median else None
+        return serial.median / engine.median if serial and serial.verified and serial.median and engine.median else None
 
     def best_alternative(self):
         return min((e for e in self.engines if e.kind == ALTERNATIVE and e.verified), key=lambda e: e.median, default=None)

@@ -34,25 +34,50 @@ const bench::benchmark* find_benchmark(const std::string& name)
     throw usage_error("bench " + name + ": unknown benchmark; use one of: " + known);
 }
 
+using names = std::initializer_list<std::string_view>;
+
+bool among(names all, std::string_view name) { return std::find(all.begin(), all.end(), name) != all.end(); }
+
 // A flag without effect would look as if it had one.
 void refuse_flags_of_others(const options& o)
 {
-    constexpr struct {
-        const char *flag, *benchmark;
-    } takers[] = {{"--width", "fan"}, {"--pattern", "metg"}, {"--buffers", "metg"}, {"--engines", "metg"}};
-    for (const auto& [flag, benchmark] : takers)
-        if (o.benchmark != benchmark && given(o, flag))
-            throw usage_error("bench " + o.benchmark + ": takes no " + flag + "; leave it out, or use 'bench " + benchmark
-                              + "', which does");
-    // Of the others, the memory lies in one part, so that the rest of the engine would stand idle; `parts` goes through
-    // its own numbers.
-    constexpr std::string_view of_parts[] = {"throughput", "window", "echo", "bus", "submit", "metg", "targets"};
-    if (given(o, "--parts") && std::find(std::begin(of_parts), std::end(of_parts), o.benchmark) == std::end(of_parts)) {
-        std::string takers_text;
-        for (const std::string_view name : of_parts) takers_text += (takers_text.empty() ? "" : ", ") + std::string(name);
-        throw usage_error("bench " + o.benchmark + ": takes no --parts; leave it out, or use one of these, which do: "
-                          + takers_text);
+    const auto refuse = [&](const char* flag, const std::string& instead) {
+        throw usage_error("bench " + o.benchmark + ": takes no " + flag + "; leave it out" + instead);
+    };
+    const struct {
+        const char* flag;
+        names takers;
+    } of_few[] = {
+        {"--width", {"fan"}},
+        {"--pattern", {"metg"}},
+        {"--buffers", {"metg"}},
+        {"--engines", {"metg"}},
+        // Of the others, the memory lies in one part, so that the rest of the engine would stand idle; `parts` goes through its
+        // own numbers.
+        {"--parts", {"throughput", "window", "echo", "bus", "submit", "metg", "targets"}},
+    };
+    for (const auto& [flag, takers] : of_few) {
+        if (!given(o, flag) || among(takers, o.benchmark)) continue;
+        std::string instead;
+        for (const std::string_view name : takers) instead += (instead.empty() ? "" : ", ") + std::string(name);
+        refuse(flag, takers.size() == 1 ? ", or use 'bench " + instead + "', which does" : ", or use one of these, which do: " + instead);
     }
+    const struct {
+        const char* flag;
+        names others; ///< all else takes it
+    } of_most[] = {
+        {"--tasks", {"floors", "guard", "idle"}},
+        {"--seconds", {"floors", "guard", "idle", "echo", "submit", "bus"}},
+        {"--window", {"floors", "guard", "window"}}, // which goes through its own numbers
+        {"--ring", {"floors", "guard"}},
+        {"--workers-per-sm", {"floors", "guard", "idle", "bodies", "large"}}, // which are for one worker an SM
+        {"--no-staging", {"floors", "guard"}},
+        {"--no-chaining", {"floors", "guard"}},
+        {"--no-bypass", {"floors", "guard"}},
+        {"--no-broadcast", {"floors", "guard"}},
+    };
+    for (const auto& [flag, others] : of_most)
+        if (given(o, flag) && among(others, o.benchmark)) refuse(flag, "");
 }
 
 bool all_good(const std::vector<bench::figure>& figures)
@@ -101,8 +126,9 @@ int measure_and_report(const options& o, const bench::benchmark* chosen, const r
     field(w, "command", "bench " + o.benchmark);
     bool good = true;
     const auto head = [&](const char* what) {
-        std::fprintf(to, "bench %s: %s\n%s, %s, commit %s:\n", o.benchmark.c_str(), what, e.device.c_str(), sizes_text(o).c_str(),
-                     e.commit.c_str());
+        const bool of_engine = o.benchmark != "floors" && o.benchmark != "guard"; // which have no engine of ours, and no window
+        std::fprintf(to, "bench %s: %s\n%s%s, commit %s:\n", o.benchmark.c_str(), what, e.device.c_str(),
+                     of_engine ? (", " + sizes_text(o)).c_str() : "", e.commit.c_str());
     };
     const auto list_targets = [&](const char* what, const std::vector<bench::target>& targets) {
         head(what);
@@ -131,6 +157,7 @@ int measure_and_report(const options& o, const bench::benchmark* chosen, const r
         bench::print_figures(to, figures);
         bench::write_figures(w, figures);
     }
+    good = good && setup.floors.all_verified(); // each that did not has been told in the log
     if (!e.is_cuda) std::fprintf(to, "\nThis was a correctness run on the host device: its times are NOT GPU times.\n");
     write_environment(w, e, o);
     w.EndObject();

@@ -87,6 +87,7 @@ struct session {
     json_writer& w;
     environment e{};
     std::vector<std::string> engines{};
+    std::exception_ptr ended_by{}; ///< before all was measured
     bool good = true;
     bool headed = false;
 };
@@ -99,6 +100,7 @@ void print_heading(session& s)
                  s.e.commit.c_str());
 }
 
+/// Subject after subject; what ends it is thrown when that which was measured before has been reported.
 void compare_subject(session& s, subject what, const std::string& place)
 {
     const std::vector<u64> seeds = seeds_for(what, s.todo.seeds);
@@ -117,6 +119,7 @@ void compare_subject(session& s, subject what, const std::string& place)
         write_measurement(s.w, m, s.e);
         write_figures(s.w, m);
         s.w.EndObject();
+        if (m.ended_by) std::rethrow_exception(m.ended_by);
     }
 }
 
@@ -133,6 +136,29 @@ void sweep_subject(session& s, subject what, const sweep_axis& axis)
         s.w.StartObject();
         write_sweep(s.w, run, s.e);
         s.w.EndObject();
+        if (run.ended_by) std::rethrow_exception(run.ended_by);
+    }
+}
+
+/// Measures with `what`, unless something has ended the comparison. Nothing is kept of one that ends before its first result.
+template <class What>
+void until_ended(session& s, const What& what)
+{
+    if (s.ended_by) return;
+    try {
+        what();
+    } catch (const error&) {
+        if (!s.headed) throw;
+        s.ended_by = std::current_exception();
+    }
+}
+
+std::string text_of(const std::exception_ptr& problem)
+{
+    try {
+        std::rethrow_exception(problem);
+    } catch (const std::exception& e) {
+        return e.what();
     }
 }
 
@@ -157,13 +183,16 @@ int run_compare(const options& o)
     w.Key("subjects");
     w.StartArray();
     for (std::size_t i = 0; i < todo.subjects.size(); ++i)
-        compare_subject(s, todo.subjects[i], std::to_string(i + 1) + " of " + std::to_string(todo.subjects.size()) + ": ");
+        until_ended(s, [&] {
+            compare_subject(s, todo.subjects[i], std::to_string(i + 1) + " of " + std::to_string(todo.subjects.size()) + ": ");
+        });
     w.EndArray();
     w.Key("sweeps");
     w.StartArray();
     for (const subject& what : todo.swept)
-        for (const sweep_axis& axis : todo.axes) sweep_subject(s, what, axis);
+        for (const sweep_axis& axis : todo.axes) until_ended(s, [&] { sweep_subject(s, what, axis); });
     w.EndArray();
+    if (s.ended_by) field(w, "ended_by", text_of(s.ended_by));
     write_environment(w, s.e, o);
     w.EndObject();
     if (target.wants_json()) target.write(text);
@@ -171,8 +200,9 @@ int run_compare(const options& o)
         options beside = o;
         beside.json = o.plots + "/compare.json";
         report_target(beside).write(text);
-        if (!draw_plots(beside.json, o.plots)) return exit_run_failed;
+        if (!s.ended_by && !draw_plots(beside.json, o.plots)) return exit_run_failed;
     }
+    if (s.ended_by) std::rethrow_exception(s.ended_by);
     return s.good ? exit_good : exit_run_failed;
 }
 

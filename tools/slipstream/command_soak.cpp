@@ -32,7 +32,16 @@ soak::soak_request request_of(const options& o, const std::string& device, bool 
     r.style = o.style;
     if (o.start_given) r.start = o.start_position;
     r.hide = soak::hazard_of(o.break_kind);
-    if (!o.soak_case.empty()) r.only = soak::soak_case::read(o.soak_case);
+    if (!o.soak_case.empty()) {
+        const std::pair<bool, const char*> said_by_case[] = {
+            {!o.style.empty(), "--style: write style=NAME into the case"},
+            {o.stream_tasks != 0, "--stream-tasks: write tasks=N into the case"},
+            {o.start_given, "--start-position: write start=N into the case"},
+            {!o.break_kind.empty(), "--break: write hide=1 (RAW), 2 (WAR) or 3 (WAW) into the case"}};
+        for (const auto& [given, what] : said_by_case)
+            if (given) throw usage_error(std::string("--case says all of a case, so that it takes no ") + what);
+        r.only = soak::soak_case::read(o.soak_case);
+    }
     if (!r.style.empty()) (void)soak::soak_case::read("style=" + r.style);
     return r;
 }

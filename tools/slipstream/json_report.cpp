@@ -119,7 +119,7 @@ void print_rows(std::FILE* to, const std::vector<run_row>& rows)
 {
     double serial = 0;
     for (const auto& row : rows)
-        if (row.engine == "serial") serial = row.makespan_us.median;
+        if (row.engine == "serial" && row.verified) serial = row.makespan_us.median;
     text_table table({"engine", "makespan us", "p10", "p90", "speed-up over serial", "verified"});
     for (const auto& row : rows) {
         const spread& s = row.makespan_us;

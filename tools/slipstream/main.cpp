@@ -225,7 +225,11 @@ int main(int argc, char** argv)
     logger->set_pattern("%n: %^%l%$: %v");
     spdlog::set_default_logger(logger);
     try {
-        return cli::parse_and_run(argc, argv);
+        const int code = cli::parse_and_run(argc, argv);
+        if (std::fflush(stdout) != 0 || std::ferror(stdout))
+            return cli::refuse("stdout: could not be written completely; is the disk full, or the other end closed?",
+                               cli::exit_run_failed);
+        return code;
     } catch (const cli::usage_error& e) {
         return cli::refuse(e.what());
     } catch (const trace::import_error& e) {

@@ -1,6 +1,7 @@
 #include "tools/slipstream/bench/floor_book.hpp"
 #include <algorithm>
 #include <slipstream/status.hpp>
+#include <spdlog/spdlog.h>
 
 namespace slipstream::bench {
 namespace {
@@ -31,6 +32,7 @@ const figure& floor_book::measure(const floor_entry& entry)
     } catch (const error& e) { // one floor that this GPU cannot measure does not take the others away
         f.note = e.what();
     }
+    if (!f.verified) spdlog::warn("{}: {}", f.name, f.note); // no figure will stand beside it, which nobody would notice
     return measured_.emplace(entry.name, std::move(f)).first->second;
 }
 
@@ -63,6 +65,17 @@ std::optional<double> floor_book::median(const std::string& name) const
     const auto found = measured_.find(name);
     if (found == measured_.end() || !found->second.verified) return {};
     return found->second.value.median;
+}
+
+std::string floor_book::trouble_of(const std::string& name) const
+{
+    const auto found = measured_.find(name);
+    return found == measured_.end() || found->second.verified ? std::string() : found->second.note;
+}
+
+bool floor_book::all_verified() const
+{
+    return std::all_of(measured_.begin(), measured_.end(), [](const auto& f) { return f.second.verified; });
 }
 
 } // namespace slipstream::bench

@@ -20,6 +20,10 @@ public:
     /// What else was found when it was measured; empty when it was not, or not verified.
     std::vector<std::pair<std::string, double>> further(const std::string& name) const;
     std::optional<double> median(const std::string& name) const;
+    /// Why there is no such floor, though it was measured; empty where it verified, or was not measured.
+    std::string trouble_of(const std::string& name) const;
+    /// Were all floors that this run measured good?
+    bool all_verified() const;
 
 private:
     std::vector<floor_entry> entries_;

@@ -76,7 +76,9 @@ void target_list::missing(const std::string& reference_name)
 {
     target& t = rows_.back();
     t.outcome = verdict::not_measured;
-    if (t.why.empty()) t.why = "'" + reference_name + "' was not measured in this run";
+    const std::string trouble = floors_.trouble_of(reference_name);
+    if (t.why.empty())
+        t.why = "'" + reference_name + "' " + (trouble.empty() ? "was not measured in this run" : "was measured and is wrong: " + trouble);
 }
 
 double target_list::figure_value() const

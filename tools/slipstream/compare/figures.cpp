@@ -32,7 +32,7 @@ comparison_figures figures_of(const std::vector<engine_runs>& runs, u64 tasks, c
     double serial = 0, best = 0;
     for (const engine_runs& r : runs) {
         const double us = spread_of(r.makespan_us).median;
-        if (kind_of(r.engine) == engine_kind::baseline) serial = us;
+        if (kind_of(r.engine) == engine_kind::baseline && r.verified) serial = us;
         if (kind_of(r.engine) != engine_kind::alternative || !r.verified || us <= 0 || (best > 0 && us >= best)) continue;
         best = us;
         out.best_alternative = r.engine;

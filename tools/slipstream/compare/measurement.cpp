@@ -40,10 +40,9 @@ measurement measure(const subject& what, u64 seed, const std::vector<std::string
         const solo_times solo = time_tasks_alone(*work, engine_configuration(o, *device), *device);
         out.limits = bounds_of(work->program(), solo.tasks, solo.workers);
         out.workers = solo.workers;
-    } catch (const device_error&) {
-        throw;
     } catch (const error& e) {
         out.notes.push_back(std::string("no bounds: ") + e.what());
+        if (dynamic_cast<const device_error*>(&e) != nullptr) out.ended_by = std::current_exception();
     }
     return out;
 }

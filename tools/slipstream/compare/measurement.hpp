@@ -2,6 +2,7 @@
 #pragma once
 #include "tools/slipstream/compare/figures.hpp"
 #include "tools/slipstream/compare/subject.hpp"
+#include <exception>
 #include <optional>
 
 namespace slipstream::cli {
@@ -15,6 +16,7 @@ struct measurement {
     std::optional<bounds> limits;
     u32 workers = 0;                ///< that the bounds count on
     std::vector<std::string> notes; ///< what a reader must know, one sentence each
+    std::exception_ptr ended_by{};  ///< the device was lost behind the runs: nothing can be measured after them
 };
 
 /// Opens the device, makes the subject's workload, runs it, and times its tasks alone. `progress` names the subject in the progress

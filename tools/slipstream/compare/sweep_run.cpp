@@ -68,7 +68,14 @@ sweep_run run_sweep(const subject& what, const sweep_axis& axis, u64 seed, const
         const bool first = out.points.empty();
         const std::string progress = title + ", " + axis.name + " " + value_text(value) + " ("
                                      + std::to_string(out.points.size() + 1) + " of " + std::to_string(axis.values.size()) + ")";
-        measurement m = measure(at, seed, first ? engines : changing, here, progress);
+        measurement m;
+        try {
+            m = measure(at, seed, first ? engines : changing, here, progress);
+        } catch (const error&) { // the points before it stand
+            if (first) throw;
+            out.ended_by = std::current_exception();
+            break;
+        }
         if (!first && !out.measured_once.empty()) {
             // In the order of the first point's engines.
             std::vector<engine_runs> all = out.points.front().runs;
@@ -77,8 +84,11 @@ sweep_run run_sweep(const subject& what, const sweep_axis& axis, u64 seed, const
                     if (r.engine == fresh.engine) r = std::move(fresh);
             m.runs = std::move(all);
         }
+        out.ended_by = m.ended_by;
         out.points.push_back(std::move(m));
+        if (out.ended_by) break;
     }
+    out.axis.values.resize(out.points.size());
     return out;
 }
 

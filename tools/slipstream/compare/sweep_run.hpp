@@ -12,9 +12,11 @@ struct sweep_run {
     sweep_axis axis;
     std::vector<measurement> points;        ///< one for each value; all hold the same engines
     std::vector<std::string> measured_once; ///< window sweeps: engines that have no window, whose runs are those of the first point
+    std::exception_ptr ended_by{}; ///< before its last point; `axis` has the values of those that were measured
 };
 
-/// Measures all points in ascending order; `title` stands in the progress bar.
+/// Measures all points in ascending order; `title` stands in the progress bar. What is wrong with the first is thrown; with a later
+/// one, it is kept (`ended_by`), and so are the points before it.
 sweep_run run_sweep(const subject& what, const sweep_axis& axis, u64 seed, const std::vector<std::string>& engines,
                     const options& o, const std::string& title);
 

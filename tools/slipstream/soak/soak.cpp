@@ -180,6 +180,9 @@ soak_result run_soak(const soak_request& request, const std::function<void(const
                     result.cases.push_back({streams.case_of(at.number), at.number});
                     launches_before = pauses_before = 0;
                 }
+                if (!stream->usable() && request.only)
+                    throw config_error("case: what is left of it spoils more than an engine keeps apart (its clear_failure was cut "
+                                       "off); give another from, keep or tasks");
                 verdict = stream->usable() ? engine->run(*stream) : std::string();
             } catch (const device_error& e) {
                 verdict = e.what();
@@ -187,14 +190,15 @@ soak_result run_soak(const soak_request& request, const std::function<void(const
                 break;
             }
             case_record& r = result.cases.back();
-            r.tasks += stream->kept();
+            const u32 checked = stream->usable() ? stream->kept() : 0;
+            r.tasks += checked;
             r.streams += 1;
             r.seconds += seconds_since(since);
             r.launches += engine->launches() - launches_before;
             r.pauses += engine->pauses() - pauses_before;
             launches_before = engine->launches();
             pauses_before = engine->pauses();
-            done += stream->kept();
+            done += checked;
             told(r, false);
             if (!verdict.empty()) break;
         }

@@ -47,7 +47,7 @@ const std::vector<key>& keys()
         [](soak_case& c, u64 value) { c.field = static_cast<decltype(c.field)>(value); }, low, high}
     static const std::vector<key> all{
         SLIPSTREAM_KEY(seed, 0, ~u64{0}),       SLIPSTREAM_KEY(tasks, 2, stream_tasks_max),
-        SLIPSTREAM_KEY(from, 0, stream_tasks_max), SLIPSTREAM_KEY(keep, 0, ~0u),
+        SLIPSTREAM_KEY(from, 0, stream_tasks_max), SLIPSTREAM_KEY(keep, 1, ~0u),
         SLIPSTREAM_KEY(window, 2, 4096),       SLIPSTREAM_KEY(ring, 2, 1u << 24),
         SLIPSTREAM_KEY(threads, 1, 8),          SLIPSTREAM_KEY(per_sm, 1, 2),          SLIPSTREAM_KEY(workers, 1, 1024),
         SLIPSTREAM_KEY(parts, 1, abi::parts_max), SLIPSTREAM_KEY(placement, 0, ~0u),
@@ -102,6 +102,9 @@ soak_case soak_case::read(const std::string& text)
                                + " to " + std::to_string(found->high));
         found->set(out, number);
     }
+    if (out.from >= out.tasks)
+        throw config_error("case: from=" + std::to_string(out.from) + " leaves none of " + std::to_string(out.tasks)
+                           + " tasks; give a smaller one");
     if (out.threads >= out.window) throw config_error("case: the window must have more slots than there are threads");
     soak_case possible = out;
     possible.fit();
