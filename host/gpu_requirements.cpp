@@ -1,4 +1,5 @@
 #include "host/gpu_requirements.hpp"
+#include "host/backend.hpp"
 
 namespace slipstream::host {
 namespace {
@@ -46,6 +47,18 @@ std::string gpu_problem(const gpu_facts& f, int ordinal)
             + " SM, and the engine needs two: one schedules, the others work; give this process a larger share of the GPU"
             + host_instead;
     return {};
+}
+
+int first_usable_gpu(int count, const std::function<std::string(int)>& problem_of)
+{
+    for (int ordinal = 0; ordinal < count; ++ordinal)
+        if (problem_of(ordinal).empty()) return ordinal;
+    return -1;
+}
+
+int first_usable_gpu()
+{
+    return first_usable_gpu(cuda_device_count(), cuda_problem);
 }
 
 std::string launch_problem(const launch_facts& f)

@@ -1,6 +1,7 @@
 // What a GPU must be and have, and what to do where it is not: judged from plain facts,
 // so that it can be tested without such a GPU.
 #pragma once
+#include <functional>
 #include <slipstream/abi/portable.hpp>
 #include <string>
 
@@ -31,6 +32,11 @@ struct gpu_facts {
 
 /// What is wrong with GPU `ordinal` and what to do; empty: it works.
 std::string gpu_problem(const gpu_facts& f, int ordinal);
+
+/// The first of `count` GPUs with which nothing is wrong; -1: there is none. problem_of: of a GPU, by its ordinal; empty: it works.
+int first_usable_gpu(int count, const std::function<std::string(int)>& problem_of);
+/// Of this machine: what the device "auto" means. -1: there is none, and cuda_problem(0) says why.
+int first_usable_gpu();
 
 /// How a kernel whose blocks must all be resident meets a GPU.
 struct launch_facts {

@@ -27,13 +27,14 @@ public:
     virtual u32 ordinal() const { return 0; } ///< N of cuda:N
 };
 
-/// device: "auto", "cuda", "cuda:N", "host". Throws device_error or config_error with a remedy. Call it before anything else
-/// uses CUDA: it asks the driver for 32 hardware queues, which the stream-based engines need (CUDA_DEVICE_MAX_CONNECTIONS).
+/// device: "auto" (the first usable GPU, else the host), "cuda" (cuda:0), "cuda:N", "host". Throws device_error or config_error
+/// with a remedy. Call it before anything else uses CUDA: it asks the driver for 32 hardware queues, which the stream-based engines
+/// need (CUDA_DEVICE_MAX_CONNECTIONS).
 std::unique_ptr<device_memory> open_device(const std::string& device);
 
 struct run_result {
     double makespan_us = 0; ///< host clock, from the first submit or launch to the host seeing the last completion
-    double submit_us = 0;   ///< host time of all submissions, completion waits excluded
+    double submit_us = 0;   ///< host time of all submissions, completion waits excluded; of preloaded tasks, before the makespan
     double cpu_us = 0;      ///< CPU time of all threads of the process within the makespan
     double submitter_cpu_us = 0; ///< of it, the thread that called run()
     /// What an engine tells of its own phases: a name that ends in _us, and the time. In the makespan or not: README.md says.

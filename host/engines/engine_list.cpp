@@ -1,6 +1,7 @@
 // Names to engines and devices.
 #include "host/backend.hpp"
 #include "host/engines/engine_factories.hpp"
+#include "host/gpu_requirements.hpp"
 #include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
@@ -21,9 +22,11 @@ std::unique_ptr<device_memory> open_device(const std::string& device)
     // Streams share hardware queues, 8 by default: with 32 no stream of the pool waits for another one by accident.
     ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 #endif
-    const std::string problem = host::cuda_problem(static_cast<int>(ordinal));
-    if (!problem.empty()) {
-        if (device == "auto") return make_host_device_memory();
+    if (device == "auto") {
+        const int usable = host::first_usable_gpu();
+        if (usable < 0) return make_host_device_memory();
+        ordinal = static_cast<u32>(usable);
+    } else if (const std::string problem = host::cuda_problem(static_cast<int>(ordinal)); !problem.empty()) {
         throw device_error(device + ": " + problem + "; or use --device host");
     }
 #if SLIPSTREAM_WITH_CUDA

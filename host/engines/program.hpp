@@ -31,13 +31,17 @@ public:
     explicit program(const kernel_image& image) : image_(image) {}
 
     /// Appends a task of type `type`; `after` holds indices of earlier tasks of this program. Returns its index.
-    /// config_error, and nothing is appended: there is no such type, or no such earlier task; engines would index by them.
+    /// config_error, and nothing is appended: there is no such type, or no such earlier task (engines would index by them), or the
+    /// number of blocks is none that a task has (engines would disagree about what that means).
     u32 add(u32 type, const void* task, u32 blocks, std::span<const declared_access> accesses, std::span<const u32> after = {},
             ordering order = ordering::by_access, std::string_view name = {})
     {
         if (type >= image_.types)
             throw config_error("task type " + std::to_string(type) + " is not in the program's list, which has "
                                + std::to_string(image_.types));
+        if (blocks == 0 || blocks > 0x7fffffffu) // the runtime's bounds, and CUDA's for a grid
+            throw config_error("task " + std::to_string(tasks_.size()) + " has " + std::to_string(blocks)
+                               + " blocks: a task has 1 to 2147483647");
         for (const u32 earlier : after)
             if (earlier >= tasks_.size())
                 throw config_error("`after` of task " + std::to_string(tasks_.size()) + " names task " + std::to_string(earlier)

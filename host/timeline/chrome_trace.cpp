@@ -1,6 +1,7 @@
 #include "host/timeline/chrome_trace.hpp"
 #include "host/clean_text.hpp"
 #include "host/timeline/gz_file.hpp"
+#include <algorithm>
 #include <map>
 #include <rapidjson/writer.h>
 #include <string_view>
@@ -26,19 +27,36 @@ void put(json& out, std::string_view text)
     out.String(clean.data(), static_cast<rapidjson::SizeType>(clean.size()));
 }
 
-/// The events of one engine.
+std::int64_t ns(double us) { return static_cast<std::int64_t>(us * 1e3); }
+double us(std::int64_t ns) { return static_cast<double>(ns) / 1e3; }
+
+/// When the runs begin, by the clock of the file. Perfetto drops what lies before its zero.
+std::int64_t begin_of(const std::vector<recorded_run>& runs)
+{
+    std::int64_t earliest = 0;
+    for (const recorded_run& run : runs) {
+        earliest = std::min(earliest, run.submit_begin_ns);
+        for (const task_run& r : run.runs) earliest = std::min(earliest, r.waited ? std::min(r.wait_ns, r.start_ns) : r.start_ns);
+        for (const auto* levels : {&run.occupied, &run.ring_fill})
+            for (const level& l : *levels) earliest = std::min(earliest, l.time_ns);
+    }
+    return -earliest;
+}
+
+/// The events of one engine, whose run begins at begin_ns.
 class engine_events {
 public:
-    engine_events(json& out, u32 process, const recorded_run& run, const engines::program& program)
-        : out_(out), process_(process), run_(run), program_(program)
+    engine_events(json& out, u32 process, const recorded_run& run, const engines::program& program, std::int64_t begin_ns)
+        : out_(out), process_(process), run_(run), program_(program), begin_ns_(begin_ns)
     {
     }
 
     void write()
     {
         name_tracks();
-        range("submit", 0, ns(run_.result.submit_us));
-        range("wait for the last task", ns(run_.result.submit_us), ns(run_.result.makespan_us));
+        const std::int64_t submitted_ns = run_.submit_begin_ns + ns(run_.result.submit_us);
+        range("submit", run_.submit_begin_ns, submitted_ns);
+        range("wait for the last task", submitted_ns, ns(run_.result.makespan_us));
         for (const task_run& r : run_.runs) write_run(r);
         counter("window", "occupied", run_.occupied);
         counter("ring", "filled", run_.ring_fill);
@@ -46,9 +64,6 @@ public:
     }
 
 private:
-    static std::int64_t ns(double us) { return static_cast<std::int64_t>(us * 1e3); }
-    static double us(std::int64_t ns) { return static_cast<double>(ns) / 1e3; }
-
     void text(const char* key, std::string_view value)
     {
         out_.Key(key);
@@ -68,7 +83,7 @@ private:
         number("pid", process_);
         number("tid", track);
         out_.Key("ts");
-        out_.Double(us(at_ns));
+        out_.Double(us(begin_ns_ + at_ns));
     }
     void begin_arguments()
     {
@@ -167,6 +182,7 @@ private:
     u32 process_;
     const recorded_run& run_;
     const engines::program& program_;
+    std::int64_t begin_ns_;
 };
 
 void write_facts(json& out, const trace_facts& facts)
@@ -177,11 +193,12 @@ void write_facts(json& out, const trace_facts& facts)
     }
 }
 
-trace_facts facts_of(const recorded_run& run)
+trace_facts facts_of(const recorded_run& run, std::int64_t begin_ns)
 {
     return {{run.engine + ".workers", std::to_string(run.workers)},
             {run.engine + ".window", std::to_string(run.window)},
             {run.engine + ".ring", std::to_string(run.ring)},
+            {run.engine + ".run_begins_us", std::to_string(us(begin_ns))},
             {run.engine + ".makespan_us", std::to_string(run.result.makespan_us)},
             {run.engine + ".clock_error_us", std::to_string(static_cast<double>(run.clock.error_ns) / 1e3)},
             {run.engine + ".lost_runs", std::to_string(run.lost_runs)},
@@ -193,6 +210,7 @@ trace_facts facts_of(const recorded_run& run)
 void write_chrome_trace(const std::string& path, const std::vector<recorded_run>& runs, const engines::program& program,
                         const trace_facts& facts)
 {
+    const std::int64_t begin_ns = begin_of(runs);
     gz_file file(path);
     json out(file);
     out.SetMaxDecimalPlaces(3); // nanoseconds
@@ -202,12 +220,12 @@ void write_chrome_trace(const std::string& path, const std::vector<recorded_run>
     out.Key("otherData");
     out.StartObject();
     write_facts(out, facts);
-    for (const recorded_run& run : runs) write_facts(out, facts_of(run));
+    for (const recorded_run& run : runs) write_facts(out, facts_of(run, begin_ns));
     out.EndObject();
     out.Key("traceEvents");
     out.StartArray();
     u32 process = 0;
-    for (const recorded_run& run : runs) engine_events(out, ++process, run, program).write();
+    for (const recorded_run& run : runs) engine_events(out, ++process, run, program, begin_ns).write();
     out.EndArray();
     out.EndObject();
     file.close();

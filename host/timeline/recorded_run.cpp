@@ -64,9 +64,9 @@ std::vector<level> fill_of(std::vector<level> written, std::vector<level> taken,
     return out;
 }
 
-void drop_before_the_run(std::vector<level>& levels)
+void drop_before(std::int64_t begin_ns, std::vector<level>& levels)
 {
-    std::erase_if(levels, [](const level& l) { return l.time_ns < 0; });
+    std::erase_if(levels, [&](const level& l) { return l.time_ns < begin_ns; });
 }
 
 } // namespace
@@ -88,6 +88,8 @@ recorded_run record_run(const std::string& name, const config& configuration, co
     out.ring = runtime.configuration().ring_slots;
     out.clock = measure_clocks(runtime, program.image().types - 1);
     out.result = engine->run(program);
+    if (when.mode == engines::arrival_mode::preloaded) // the clock of the run was started behind submission
+        out.submit_begin_ns = -static_cast<std::int64_t>(out.result.submit_us * 1e3);
 
     const auto begin = static_cast<std::int64_t>(out.result.begin_ns);
     const auto since_begin = [&](u64 device_ns) { return out.clock.host_ns(device_ns) - begin; };
@@ -108,8 +110,8 @@ recorded_run record_run(const std::string& name, const config& configuration, co
     for (const auto& s : samples.written) written.push_back({static_cast<std::int64_t>(s.time_ns) - begin, s.slots});
     for (const auto& s : samples.taken) taken.push_back({since_begin(s.time_ns), s.slots});
     out.ring_fill = fill_of(std::move(written), std::move(taken), out.ring);
-    drop_before_the_run(out.occupied);
-    drop_before_the_run(out.ring_fill);
+    drop_before(0, out.occupied);
+    drop_before(out.submit_begin_ns, out.ring_fill);
     out.lost_runs = samples.lost_runs;
     out.lost_samples = samples.lost_samples + samples.lost_writes;
     return out;

@@ -6,8 +6,8 @@
 
 namespace slipstream::timeline {
 
-/// A run of blocks of one of the program's tasks. Times are nanoseconds of the host's clock since the run began;
-/// they may lie before it or after its end by the error of the alignment.
+/// A run of blocks of one of the program's tasks. Times are nanoseconds of the host's clock since the run began, which is when
+/// its makespan begins; they may lie before it or after its end by the error of the alignment.
 struct task_run {
     u32 task; ///< its number in the program
     task_handle handle;
@@ -33,6 +33,9 @@ struct recorded_run {
     u32 window = 0; ///< slots
     u32 ring = 0;   ///< slots
     engines::run_result result;
+    /// When submission began. It lasted result.submit_us: the first part of the run, or, of preloaded tasks, what ended where
+    /// the run begins.
+    std::int64_t submit_begin_ns = 0;
     clock_alignment clock;
     std::vector<task_run> runs;    ///< by worker, then in order of time
     std::vector<level> occupied;   ///< window slots

@@ -40,6 +40,7 @@ public:
         leaves_ = 1;
         while (leaves_ < records_.size()) leaves_ *= 2;
         live_hi_.assign(2 * leaves_, 0);
+        covered_.assign(records_.size(), false);
     }
 
     const record& at(std::size_t index) const { return records_[index]; }
@@ -58,7 +59,21 @@ public:
         for (n /= 2; n >= 1; n /= 2) live_hi_[n] = std::max(live_hi_[2 * n], live_hi_[2 * n + 1]);
     }
 
-    // Calls visit(index) for every live record that overlaps; `visit` may switch that record off.
+    // Covered records stay live until all accesses have met them; each is kept once, however many writes cover it.
+    void note_covered(std::size_t index) {
+        if (covered_[index]) return;
+        covered_[index] = true;
+        to_drop_.push_back(index);
+    }
+    void drop_covered() {
+        for (const std::size_t i : to_drop_) {
+            set_live(i, false);
+            covered_[i] = false;
+        }
+        to_drop_.clear();
+    }
+
+    // Calls visit(index) for every live record that overlaps; `visit` may note it as covered.
     template <class Visit>
     void for_each_overlap(const byte_access& a, Visit visit) {
         if (records_.empty()) return;
@@ -88,6 +103,8 @@ private:
 
     std::vector<record> records_;
     std::vector<std::uint64_t> live_hi_;  // 0: nothing live below (a record's hi is at least 1)
+    std::vector<bool> covered_;           // by index: is it in to_drop_?
+    std::vector<std::size_t> to_drop_;
     std::size_t leaves_ = 1;
 };
 
@@ -116,19 +133,22 @@ std::vector<hazard_edge> find_hazards(std::span<const std::vector<byte_access>> 
     std::vector<hazard_edge> edges;
     std::vector<std::uint8_t> kinds(tasks, 0);     // of the edges of the current task, by predecessor
     std::vector<std::uint32_t> predecessors;       // those with kinds != 0
-    // Thousands of overlapping ranges in each of two tasks meet pair by pair although they make one edge.
+    // Thousands of overlapping ranges in each of two tasks meet pair by pair although they make one edge, those of one
+    // task meet although they make none.
     constexpr std::uint64_t meetings_per_edge_max = 32;
     std::uint64_t meetings = 0;
-    const auto meet = [&](std::uint32_t predecessor, std::uint8_t kind) {
+    const auto count_meeting = [&] {
         if (++meetings / meetings_per_edge_max > edges_max)
             throw std::length_error("more than " + std::to_string(edges_max * meetings_per_edge_max) +
                                     " overlaps between byte ranges; analyse a shorter recording");
+    };
+    const auto meet = [&](std::uint32_t predecessor, std::uint8_t kind) {
+        count_meeting();
         if (kinds[predecessor] == 0) predecessors.push_back(predecessor);
         kinds[predecessor] |= kind;
     };
     for (std::uint32_t t = 0; t < tasks; ++t) {
         // All meetings first: a write of this task must not hide an old record from its other accesses.
-        std::vector<std::size_t> covered_reads, covered_writes;
         for (const byte_access& a : accesses[t]) {
             if (a.lo >= a.hi || (!a.reads && !a.writes)) continue;
             writes.for_each_overlap(a, [&](std::size_t i) {
@@ -136,17 +156,17 @@ std::vector<hazard_edge> find_hazards(std::span<const std::vector<byte_access>> 
                 if (a.reads) meet(old.task, edge_raw);
                 if (!a.writes) return;
                 meet(old.task, edge_waw);
-                if (covers(a, old.lo, old.hi)) covered_writes.push_back(i);
+                if (covers(a, old.lo, old.hi)) writes.note_covered(i);
             });
             if (!a.writes) continue;
             reads.for_each_overlap(a, [&](std::size_t i) {
                 const auto& old = reads.at(i);
                 meet(old.task, edge_war);
-                if (covers(a, old.lo, old.hi)) covered_reads.push_back(i);
+                if (covers(a, old.lo, old.hi)) reads.note_covered(i);
             });
         }
-        for (const std::size_t i : covered_writes) writes.set_live(i, false);
-        for (const std::size_t i : covered_reads) reads.set_live(i, false);
+        writes.drop_covered();
+        reads.drop_covered();
         for (const byte_access& a : accesses[t]) {
             if (a.lo >= a.hi) continue;
             if (a.reads) reads.set_live(reads.position(a, t), true);
@@ -155,12 +175,12 @@ std::vector<hazard_edge> find_hazards(std::span<const std::vector<byte_access>> 
         // Its own reads below its own writes: whoever meets such a read meets the write too, as WAW.
         for (const byte_access& a : accesses[t]) {
             if (a.lo >= a.hi || !a.writes) continue;
-            covered_reads.clear();
             reads.for_each_overlap(a, [&](std::size_t i) {
+                count_meeting();
                 const auto& own = reads.at(i);
-                if (own.task == t && covers(a, own.lo, own.hi)) covered_reads.push_back(i);
+                if (own.task == t && covers(a, own.lo, own.hi)) reads.note_covered(i);
             });
-            for (const std::size_t i : covered_reads) reads.set_live(i, false);
+            reads.drop_covered();
         }
         if (!after.empty())
             for (const std::uint32_t p : after[t]) {

@@ -29,7 +29,8 @@ struct hazard_edge {
 // "RAW", "WAR", "RAW+WAW", "ORDER", ...: the kinds in the order RAW, WAR, WAW, ORDER.
 std::string edge_kind_name(std::uint8_t kinds);
 
-// More edges than the bound: the graph is denser than can be reported. std::length_error, what() is one line.
+// More edges than the bound, or more than 32 times as many overlaps looked at, those within a task included: the graph is
+// denser than can be reported. std::length_error, what() is one line.
 inline constexpr std::uint64_t edges_max_default = std::uint64_t{1} << 25;
 
 // The rule (one for all reports, independent of what an engine keeps): unlimited window; program order is the order of
@@ -37,7 +38,8 @@ inline constexpr std::uint64_t edges_max_default = std::uint64_t{1} << 25;
 // record is dropped whole once one later write covers all of it; a task's own write also drops its own covered reads.
 // `after` may be empty or have one list per task, whose entries must be smaller than the task's index
 // (std::invalid_argument otherwise). Result sorted by (task, predecessor).
-// Cost: O((accesses + met records) * log accesses); met records are the edges before they are united.
+// Cost: O((accesses + met records) * log accesses); met records are the edges before they are united, and a task's own reads
+// and those only partly covered, once more for each of its writes that overlaps them.
 std::vector<hazard_edge> find_hazards(std::span<const std::vector<byte_access>> accesses,
                                       std::span<const std::vector<std::uint32_t>> after = {},
                                       std::uint64_t edges_max = edges_max_default);

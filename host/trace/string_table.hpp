@@ -1,11 +1,12 @@
-// Interned strings: a trace repeats a few hundred names a million times.
+// Interned strings: a trace repeats a few hundred names a million times. In an ordered map: std::hash has one seed for all
+// processes, so that a file could name thousands of strings of one hash, and each would be compared with all before it.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 namespace slipstream::trace {
 
@@ -32,7 +33,7 @@ public:
 
 private:
     std::deque<std::string> texts_;
-    std::unordered_map<std::string_view, std::uint32_t> ids_;
+    std::map<std::string_view, std::uint32_t> ids_;
     std::uint64_t bytes_ = 0;
 };
 

@@ -58,6 +58,16 @@ class Timeline(CliTest):
         trace = self.events("preloaded.json")
         self.assertEqual({task for task, _ in self.blocks_of(trace, 1)}, set(range(TASKS)))
         self.assertEqual(self.blocks_of(trace, 2), {})  # slipstream-hostdep takes no preloaded tasks
+        # Submission is no part of the run: it ends where that begins. Perfetto drops what lies before zero.
+        for event in trace["traceEvents"]:
+            self.assertGreaterEqual(event["ts"], 0)
+            self.assertGreaterEqual(event.get("dur", 0), 0)
+        host = {event["name"]: event for event in trace["traceEvents"] if event["ph"] == "X" and event["tid"] == 0}
+        begin = float(trace["otherData"]["slipstream.run_begins_us"])
+        self.assertGreater(begin, 0)
+        self.assertAlmostEqual(host["submit"]["ts"] + host["submit"]["dur"], begin, delta=0.002)
+        self.assertAlmostEqual(host["wait for the last task"]["ts"], begin, delta=0.002)
+        self.assertAlmostEqual(host["wait for the last task"]["dur"], float(trace["otherData"]["slipstream.makespan_us"]), delta=0.002)
 
     def test_what_finds_no_room_is_said(self):
         done = self.run_cli("run", "random-dag", "tasks=3000", "blocks=1", "work_us=0.1", "whole=0", "--device", "host", "--repeat", 1,

@@ -3,7 +3,9 @@
 
 #include <slipstream/engines.hpp>
 
+#include "host/backend.hpp"
 #include "host/engines/declared_accesses.hpp"
+#include "host/gpu_requirements.hpp"
 
 using namespace slipstream;
 using namespace slipstream::engines;
@@ -100,6 +102,51 @@ TEST_CASE("a program refuses a type that is not in its list, and an `after` that
     CHECK(refused(types, {}).find("task type " + std::to_string(types)) == 0);
     CHECK(refused(~0u, {}).find("task type 4294967295") == 0);
     CHECK(p.add(type, &task, 1, {}, std::vector<u32>{1, 0}) == 2);
+}
+
+TEST_CASE("a program refuses a number of blocks that no task can have, and is as before", "[engines]")
+{
+    program p(image());
+    const engine_failing task{0};
+    for (const u32 blocks : {0u, 0x80000000u, ~0u}) {
+        CHECK_THROWS_AS(p.add(2, &task, blocks, {}), config_error);
+        CHECK(message_of([&] { p.add(2, &task, blocks, {}); })
+              == "task 0 has " + std::to_string(blocks) + " blocks: a task has 1 to 2147483647");
+    }
+    CHECK(p.tasks().empty());
+    CHECK(p.argument_words().empty());
+    CHECK(p.add(2, &task, 1, {}) == 0);
+    CHECK(p.add(2, &task, 0x7fffffffu, {}) == 1);
+}
+
+TEST_CASE("auto is the first GPU with which nothing is wrong, not the first one, and the host where there is none", "[engines]")
+{
+    std::vector<std::string> problems{"too old", "", "does not answer", ""};
+    std::vector<int> asked;
+    const auto first = [&] {
+        asked.clear();
+        return host::first_usable_gpu(static_cast<int>(problems.size()), [&](int ordinal) {
+            asked.push_back(ordinal);
+            return problems.at(static_cast<std::size_t>(ordinal));
+        });
+    };
+    CHECK(first() == 1);
+    CHECK(asked == std::vector<int>{0, 1}); // those behind it are left alone: asking costs a context's time
+    problems[1] = "one SM";
+    CHECK(first() == 3);
+    problems[3] = "no cooperative launch";
+    CHECK(first() == -1);
+    problems.clear();
+    CHECK(first() == -1);
+    CHECK(asked.empty());
+
+    const int here = host::first_usable_gpu(); // of this machine, whatever it has
+    const auto device = open_device("auto");
+    CHECK(device->is_cuda() == (here >= 0));
+    if (here >= 0)
+        CHECK(device->ordinal() == static_cast<u32>(here));
+    else
+        CHECK_FALSE(host::cuda_problem(0).empty()); // says why
 }
 
 TEST_CASE("unknown engines and devices are refused with what would do", "[engines]")

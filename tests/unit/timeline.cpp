@@ -291,6 +291,71 @@ TEST_CASE("the trace has a process for each engine, a track for each worker and 
     CHECK(counters == std::set<std::string>{"ring", "window"});
 }
 
+TEST_CASE("preloaded tasks are submitted before the run: submit ends where it begins, and nothing lies before zero", "[timeline]")
+{
+    const auto device = engines::open_device("host");
+    const auto load = random_dag(*device, {{"tasks", "200"}});
+    load->reset();
+    const engines::arrivals when{engines::arrival_mode::preloaded};
+    const recorded_run as_run = record_run("slipstream", small(), *device, load->program(), 8192, when);
+    CHECK(load->verify().verified);
+    CHECK(as_run.submit_begin_ns < 0);
+    // The ring fills before the run begins.
+    REQUIRE_FALSE(as_run.ring_fill.empty());
+    CHECK(as_run.ring_fill.front().time_ns < 0);
+    CHECK(as_run.ring_fill.back().value == 0);
+    recorded_run loads_longer = as_run; // than it runs
+    loads_longer.result.submit_us = 2 * as_run.result.makespan_us;
+    loads_longer.submit_begin_ns = -static_cast<std::int64_t>(loads_longer.result.submit_us * 1e3);
+    for (const recorded_run& r : {as_run, loads_longer}) {
+        const scratch_file file(".json");
+        write_chrome_trace(file.path(), {r}, load->program(), {});
+        const auto d = parsed(file.text());
+        std::map<std::string, std::pair<double, double>> phases; // of the host: from, to
+        for (const auto& e : d["traceEvents"].GetArray()) {
+            REQUIRE(e["ts"].GetDouble() >= 0);
+            if (std::string(e["ph"].GetString()) != "X") continue;
+            REQUIRE(e["dur"].GetDouble() >= 0);
+            if (e["tid"].GetUint64() == 0)
+                phases[e["name"].GetString()] = {e["ts"].GetDouble(), e["ts"].GetDouble() + e["dur"].GetDouble()};
+        }
+        REQUIRE(phases.size() == 2);
+        const auto [submit_from, submit_to] = phases["submit"];
+        const auto [run_from, run_to] = phases["wait for the last task"];
+        const double begin = std::stod(d["otherData"]["slipstream.run_begins_us"].GetString());
+        constexpr double rounding = 0.002; // us
+        CHECK(submit_to == Approx(run_from).margin(rounding));
+        CHECK(run_from == Approx(begin).margin(rounding));
+        CHECK(submit_to - submit_from == Approx(r.result.submit_us).margin(rounding));
+        CHECK(run_to - run_from == Approx(r.result.makespan_us).margin(rounding));
+    }
+}
+
+TEST_CASE("device times before the run, by the error of the clocks, move all runs of the file and not each other", "[timeline]")
+{
+    const auto device = engines::open_device("host");
+    const auto load = random_dag(*device, {{"tasks", "10"}});
+    recorded_run early, other;
+    early.engine = "slipstream";
+    other.engine = "slipstream-hostdep";
+    for (recorded_run* const r : {&early, &other}) {
+        r->result.submit_us = 5;
+        r->result.makespan_us = 20;
+    }
+    early.runs.push_back({0, {}, 0, 0, 0, 1, true, -3500, -2000, 1000});
+    other.runs.push_back({0, {}, 0, 0, 0, 1, false, 0, 1000, 2000});
+    const scratch_file file(".json");
+    write_chrome_trace(file.path(), {early, other}, load->program(), {});
+    const auto d = parsed(file.text());
+    CHECK(std::stod(d["otherData"]["slipstream-hostdep.run_begins_us"].GetString()) == 3.5);
+    for (const auto& e : d["traceEvents"].GetArray()) {
+        REQUIRE(e["ts"].GetDouble() >= 0);
+        if (std::string(e["name"].GetString()) == "submit") CHECK(e["ts"].GetDouble() == 3.5);
+        if (std::string(e["ph"].GetString()) == "X" && e["tid"].GetUint64() == 1)
+            CHECK(e["ts"].GetDouble() == (e["pid"].GetUint64() == 1 ? 1.5 : 4.5));
+    }
+}
+
 TEST_CASE("a name that ends in .gz compresses, any other does not, and the text is the same", "[timeline]")
 {
     const scratch_file plain(".json"), packed(".json.gz");

@@ -6,6 +6,7 @@
 
 #include "host/trace/id_map.hpp"
 #include "host/trace/stream_order.hpp"
+#include "host/trace/string_table.hpp"
 #include "host/trace/trace_import.hpp"
 #include "tests/stress/in_time.hpp"
 #include "trace_files.hpp"
@@ -49,6 +50,39 @@ std::string elements(std::uint32_t count, std::uint64_t step, const std::string&
     std::string text;
     for (std::uint32_t i = 1; i <= count; ++i) text += (i == 1 ? "" : ",\n") + before + std::to_string(i * step) + behind;
     return text;
+}
+
+// `count` names of 16 bytes with one hash in libstdc++, which is MurmurHash64A with a seed that everybody knows: each half goes
+// through steps that can be undone, so that for any first half there is a second one that leads to the same state.
+std::vector<std::string> names_of_one_hash(std::uint32_t count) {
+    constexpr std::uint64_t multiplier = 0xc6a4a7935bd1e995, seed = 0xc70f6907, bytes = 16, state = 1;
+    std::uint64_t inverse = multiplier;  // Newton: each turn doubles the bits that are right
+    for (int turn = 0; turn < 6; ++turn) inverse *= 2 - multiplier * inverse;
+    const auto shifted = [](std::uint64_t v) { return v ^ (v >> 47); };  // undoes itself
+    const auto append = [](std::string& name, std::uint64_t half) {
+        for (int b = 0; b < 8; ++b) name += static_cast<char>(half >> 8 * b);
+    };
+    std::vector<std::string> names(count);
+    for (std::uint64_t i = 0; i < count; ++i) {
+        const std::uint64_t behind_first = ((seed ^ bytes * multiplier) ^ shifted(i * multiplier) * multiplier) * multiplier;
+        append(names[i], i);
+        append(names[i], shifted((behind_first ^ state) * inverse) * inverse);
+    }
+    return names;
+}
+
+// In quotes, for JSON. The reader takes bytes above 0x7f as they are, whether or not they are UTF-8.
+std::string quoted(const std::string& name) {
+    std::string out = "\"";
+    for (const char c : name) {
+        if (static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\') {
+            constexpr char digits[] = "0123456789abcdef";
+            out += std::string("\\u00") + digits[c >> 4] + digits[c & 15];
+        } else {
+            out += c;
+        }
+    }
+    return out + "\"";
 }
 
 }  // namespace
@@ -100,6 +134,37 @@ TEST_CASE("ids that are multiples of a table's number of buckets do not take the
             et.insert(et.find('[', at) + 1, list);
             const std::string kineto = replaced(kineto_text, "\"traceEvents\": [", "\"traceEvents\": [" + ops);
             CHECK(import_kineto_with_et(dir.write("k.json", kineto), dir.write("e.json", et)).tasks.size() == 4);
+        });
+    }
+}
+
+TEST_CASE("names made to have one hash do not take the import quadratic time", "[trace]") {
+    const std::vector<std::string> names = names_of_one_hash(hostile_ids);
+#if defined(__GLIBCXX__) && __SIZEOF_SIZE_T__ == 8
+    const auto hash = std::hash<std::string_view>{};
+    REQUIRE(std::all_of(names.begin(), names.end(), [&](const std::string& name) { return hash(name) == hash(names[0]); }));
+#endif
+    SECTION("in the table") {
+        slipstream::tests::in_time(5, [=] {
+            string_table table;
+            std::uint32_t wrong = 0, id = 0;
+            for (int turn = 0; turn < 2; ++turn)
+                for (std::uint32_t i = 0; i < hostile_ids; ++i) wrong += table.id_of(names[i]) != i;
+            CHECK(wrong == 0);
+            CHECK(table.find(names[7], id));
+            CHECK(id == 7);
+            CHECK_FALSE(table.find("no such name", id));
+            CHECK(table.size() == hostile_ids);
+            CHECK(table.bytes() == 16 * std::uint64_t{hostile_ids});
+        });
+    }
+    SECTION("of nodes") {
+        slipstream::tests::in_time(5, [=] {
+            const temp_dir dir;
+            std::string nodes;
+            for (std::uint32_t i = 0; i < hostile_ids; ++i)
+                nodes += (i == 0 ? "" : ",\n") + ("{\"id\":" + std::to_string(i + 1)) + ",\"name\":" + quoted(names[i]) + "}";
+            et_fails(dir.write("e.json", "{\"nodes\":[" + nodes + "]}"), "no operator touches device memory");
         });
     }
 }

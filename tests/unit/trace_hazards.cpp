@@ -1,6 +1,8 @@
 // The reported edges: the one rule on small cases, against a brute-force oracle, and at size.
 #include "trace_catch.hpp"
 
+#include <sys/resource.h>
+
 #include <chrono>
 #include <map>
 #include <random>
@@ -128,6 +130,41 @@ TEST_CASE("a hundred thousand tasks are analysed in seconds", "[trace][hazards]"
     CHECK(edges.size() > 100'000);
     // All pairs would be 5*10^9 comparisons; the bound leaves room for slow, shared and instrumented machines.
     CHECK(seconds < 20.0);
+}
+
+TEST_CASE("overlaps within one task count against the bound, though they make no edge", "[trace][hazards]") {
+    // Each read overlaps each write and none covers it: none is dropped, and the task has no predecessor to meet.
+    const auto one_task = [](std::uint64_t n) {
+        task_accesses tasks(1);
+        for (std::uint64_t i = 0; i < n; ++i) tasks[0].push_back(r(i, 1000 + i));
+        for (std::uint64_t i = 0; i < n; ++i) tasks[0].push_back(w(400 + i, 600 + i));
+        return tasks;
+    };
+    constexpr std::uint64_t edges_max = 100;  // 3200 overlaps
+    CHECK(find_hazards(one_task(50), {}, edges_max).empty());
+    std::string said;
+    try {
+        find_hazards(one_task(60), {}, edges_max);
+    } catch (const std::length_error& e) {
+        said = e.what();
+    }
+    CHECK(said == "more than 3200 overlaps between byte ranges; analyse a shorter recording");
+}
+
+TEST_CASE("a record that many writes of one task cover takes memory once", "[trace][hazards]") {
+    // The second task's writes grow: each covers all of the first one's, and no two of them are alike.
+    constexpr std::uint64_t n = 4000;
+    task_accesses tasks(2);
+    for (std::uint64_t i = 0; i < n; ++i) tasks[0].push_back(w(i, i + 1));
+    for (std::uint64_t i = 0; i < n; ++i) tasks[1].push_back(w(0, n + i));
+    const auto most_kib = [] {
+        rusage use{};
+        getrusage(RUSAGE_SELF, &use);
+        return use.ru_maxrss;
+    };
+    const long before = most_kib();
+    CHECK(find_hazards(tasks) == std::vector<hazard_edge>{{1, 0, edge_waw}});
+    CHECK(most_kib() - before < 64 << 10);  // a number for each of n * n meetings would take 128 MiB
 }
 
 TEST_CASE("work, critical path, in-degree and contradictions follow from edges and times", "[trace][hazards]") {

@@ -1,5 +1,6 @@
 // The inventory of a build with CUDA.
 #include "host/backend.hpp"
+#include "host/gpu_requirements.hpp"
 #include "tools/slipstream/gpu_inventory.hpp"
 #include <cuda_runtime_api.h>
 
@@ -12,7 +13,9 @@ gpu_inventory take_inventory()
     out.driver = kernel_module_version();
     if (cudaDriverGetVersion(&out.driver_api) != cudaSuccess) out.driver_api = 0;
     if (cudaRuntimeGetVersion(&out.runtime_api) != cudaSuccess) out.runtime_api = 0;
-    out.problem = out.driver_api == 0 ? "no NVIDIA driver is installed here" : host::cuda_problem(0);
+    out.problem = out.driver_api == 0             ? "no NVIDIA driver is installed here"
+                  : host::first_usable_gpu() >= 0 ? ""
+                                                  : host::cuda_problem(0);
     const int count = host::cuda_device_count();
     for (int i = 0; i < count; ++i) {
         gpu g;
