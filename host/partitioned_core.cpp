@@ -139,8 +139,10 @@ void partitioned_core::for_each_access(u32 type, const void* task, const submit_
 /// parts in turns.
 partitioned_core::route partitioned_core::route_of(u32 type, const void* task, const submit_options& options)
 {
-    for (const task_handle& a : options.after)
+    for (const task_handle& a : options.after) {
         if (a.ring >= parts()) throw config_error("`after` names a handle that is not of this runtime");
+        cores_[a.ring]->refuse_own_future({0, a.position}); // now: one that crosses would be in some of the rings already
+    }
     const u32 members = image_.table[type].members;
     const bool too_many = options.after.size() + members + options.accesses.size() > config_.accesses_max;
     const bool nothing = members == 0 && options.accesses.empty();
@@ -230,7 +232,7 @@ submit_options partitioned_core::told_to_stand_in(u32 part, const route& way, co
 {
     submit_options told = told_to(part, way, options);
     told.blocks = 1;
-    told.name = {}; // from the first name on a ring takes the longer way
+    told.name = {}; // it is the task's: a report says of a stand-in that it is one
     told.accesses = list_view<declared_access>(declared_[part]);
     if (!way.whole && declared_[part].empty()) told.order = ordering::no_access;
     return told;

@@ -3,6 +3,7 @@
 #include "device/control.hpp"
 #include "host/bus_count.hpp"
 #include "host/fast_memory.hpp"
+#include "host/gpu_requirements.hpp"
 #include "host/nvtx_range.hpp"
 #include <algorithm>
 #include <bit>
@@ -33,9 +34,14 @@ u64 next_core_id()
     return id.fetch_add(1);
 }
 
-// Cores that are alive: a thread that ends gives its rings back only to those.
-std::mutex alive_mutex;
-std::map<u64, runtime_core*> alive;
+// Cores that are alive: a thread that ends gives its rings back only to those. There before whatever is initialised at the
+// program's start, and never destroyed: a runtime may be an object at namespace scope.
+constinit std::mutex alive_mutex;
+std::map<u64, runtime_core*>& alive()
+{
+    static auto* const all = new std::map<u64, runtime_core*>;
+    return *all;
+}
 
 struct ring_lease {
     u64 core;
@@ -66,7 +72,7 @@ struct thread_rings {
         for (ring_used& last : last_rings) last = {};
         const std::lock_guard lock(alive_mutex);
         for (auto& lease : leases)
-            if (alive.contains(lease.core)) lease.taken->store(false, std::memory_order_release);
+            if (alive().contains(lease.core)) lease.taken->store(false, std::memory_order_release);
     }
 };
 thread_local thread_rings my_rings;
@@ -122,7 +128,10 @@ std::unique_ptr<backend> choose(const config& c, const kernel_image& image)
 std::optional<int> gpu_of(const config& c, const kernel_image& image)
 {
     if (c.device == "host") return {};
-    if (c.device == "auto") return image.cuda != nullptr && cuda_problem(0).empty() ? std::optional(0) : std::nullopt;
+    if (c.device == "auto") {
+        const int gpu = image.cuda != nullptr ? first_usable_gpu() : -1;
+        return gpu >= 0 ? std::optional(gpu) : std::nullopt;
+    }
     if (c.device == "cuda") return 0;
     if (c.device.rfind("cuda:", 0) == 0 && c.device.size() > 5 && c.device.size() < 9
         && c.device.find_first_not_of("0123456789", 5) == std::string::npos)
@@ -135,6 +144,7 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
       id_(next_core_id()), counted_from_(static_cast<u32>(start.position))
 {
     check_config(config_, start.any_size);
+    (void)spdlog::default_logger_raw(); // made before the runtime, it outlives it: also one that ends behind main may log
     backend_ = choose(config_, image_);
     if (start.around) backend_ = start.around(std::move(backend_));
 
@@ -256,7 +266,7 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     }
     {
         const std::lock_guard lock(alive_mutex);
-        alive[id_] = this;
+        alive()[id_] = this;
     }
     if (config_.batch) paused_ = true;
     service_ = std::thread([this] { service(); });
@@ -294,9 +304,23 @@ void runtime_core::begin_end()
     if (!config_.batch) paused_ = false;
 }
 
+/// Of a batch that is never run. What release() submitted by itself is nobody's loss.
+void runtime_core::tell_what_never_ran()
+{
+    u64 count = 0;
+    for (u32 r = 0; r < rings_.size(); ++r) count += rings_[r]->submitted.load(std::memory_order_acquire) - low_water(r);
+    const std::lock_guard lock(mutex_);
+    for (const pending_release& p : pool_.pending) count -= p.after && !is_retired(*p.after);
+    if (count != 0)
+        spdlog::warn("slipstream: batch mode: the runtime ends, and {} task(s) submitted after the last run_batch() never ran; "
+                     "call run_batch() once more before",
+                     count);
+}
+
 void runtime_core::wait_for_end()
 {
-    if (dead_ || config_.batch) return;
+    if (dead_) return;
+    if (config_.batch) return tell_what_never_ran();
     try {
         wait_all(deadline::max());
     } catch (const error&) {
@@ -317,7 +341,7 @@ runtime_core::~runtime_core()
     leave();
     if (abandoned_ || (member_.first == nullptr && fate_.abandoned)) keep_for_ever(std::move(backend_));
     const std::lock_guard lock(alive_mutex);
-    alive.erase(id_);
+    alive().erase(id_);
 }
 
 runtime_core::ring& runtime_core::own_ring(u32& index)
@@ -443,7 +467,7 @@ submit_status runtime_core::submit_by_chunks(u32 type, const void* task, const s
     ring& r = own_ring(index);
     const abi::task_type& layout = image_.table[type];
     // Header, then entries, then scalars; see abi/message.hpp.
-    std::erase_if(r.joins, [&](const stream_point& p) { return stream_join_->raised(p); });
+    forget_raised_joins(r);
     const bool too_many = options.after.size() + r.joins.size() + layout.members + options.accesses.size() > config_.accesses_max;
     const bool nothing = layout.members == 0 && options.accesses.empty();
     const bool whole = options.order == ordering::whole_memory || too_many
@@ -454,6 +478,7 @@ submit_status runtime_core::submit_by_chunks(u32 type, const void* task, const s
     u32 after_count = 0;
     for (const task_handle& a : options.after) {
         if (a.ring >= rings_.size()) throw config_error("`after` names a handle that is not of this runtime");
+        if (a.ring == index) refuse_own_future(a);
         if (matters(a)) ++after_count;
         // What is retired now stays retired; what retires in between costs an entry that the device drops.
     }
@@ -520,7 +545,13 @@ submit_status runtime_core::submit_by_chunks(u32 type, const void* task, const s
         P::pause(attempt);
     }
 
+    // What may throw comes before the first chunk: from then on the message has to be there as a whole.
+    if (!options.name.empty() && r.names.empty()) {
+        r.names.resize(device::completion_span);
+        r.named.store(true, std::memory_order_release);
+    }
     if (!r.joins.empty()) stream_join_->gate(index, r.next, r.joins);
+    if (!options.name.empty()) r.names[r.next % device::completion_span] = {r.next, options.name};
     // A message longer than its ring needs the kernel before it is whole: the service thread is told now.
     r.begun.store(r.next + 1, std::memory_order_release);
     u32 attempt = 0;
@@ -588,13 +619,6 @@ submit_status runtime_core::submit_by_chunks(u32 type, const void* task, const s
     if (ok) ok = r.writer.finish(wait);
     if (!ok) throw_if_dead(); // the only reason to give up
     handle = {index, r.next};
-    if (!options.name.empty() || !r.names.empty()) {
-        if (r.names.empty()) {
-            r.names.resize(device::completion_span);
-            r.named.store(true, std::memory_order_release);
-        }
-        r.names[r.next % device::completion_span] = options.name;
-    }
     r.take_note();
     ++r.next;
     if (options.order == ordering::no_access) r.unordered_end = r.next;
@@ -615,10 +639,31 @@ void runtime_core::claim_ring()
     (void)own_ring(index);
 }
 
+/// Streams that are done hold nobody back any more. The look that finds a word raised (A16) comes before all that this thread
+/// submits from now on.
+void runtime_core::forget_raised_joins(ring& r)
+{
+    if (r.joins.empty()) return;
+    std::erase_if(r.joins, [&](const stream_point& p) { return stream_join_->raised(p); });
+    r.take_note();
+}
+
+void runtime_core::refuse_own_future(task_handle handle) const
+{
+    const u64 next = rings_[handle.ring]->next;
+    if (handle.position < next) return;
+    throw config_error("`after` names " + name_of(handle) + ", which this thread has yet to submit (its next task there is "
+                       + name_of({handle.ring, next})
+                       + "): tasks of one thread are taken in in the order of submission, so that both would wait for ever; submit "
+                         "that one first. Only tasks of other threads may be named before they are submitted");
+}
+
 void runtime_core::check_after(u64 count)
 {
     u32 index = 0;
-    if (count + own_ring(index).joins.size() > config_.accesses_max)
+    ring& r = own_ring(index);
+    forget_raised_joins(r);
+    if (count + r.joins.size() > config_.accesses_max)
         throw config_error("a task waits for at most " + std::to_string(config_.accesses_max)
                            + " unfinished tasks and streams by `after`; submit a marker in between or raise accesses_max");
 }
@@ -628,6 +673,7 @@ bool runtime_core::has_room(u32 type, const submit_options& options)
     const abi::task_type& layout = image_.table[type];
     u32 index = 0;
     ring& r = own_ring(index);
+    forget_raised_joins(r);
     if (r.next >= r.low_water_seen + device::submissions_ahead_max)
         r.low_water_seen = P::load(edge::A7_low_water, memory_.ring_pages[index].low_water, order::acquire, scope::system);
     const u64 chunks = 1 + 2 * (options.after.size() + r.joins.size() + layout.members + options.accesses.size())
@@ -736,6 +782,7 @@ void runtime_core::after_stream(cuda_stream stream)
     stream_port& port = need_streams();
     u32 index = 0;
     ring& r = own_ring(index);
+    forget_raised_joins(r); // a thread may join streams again and again and submit nothing here
     if (port.done(stream)) return;
     stream_point point{};
     for (u32 attempt = 0; !stream_join_->join(port, stream, point); ++attempt) {
@@ -1076,7 +1123,7 @@ void runtime_core::reclaim(lending_pool& pool, bool all)
         // What is registered of it ends here, where no task uses it any more.
         const u64 begin = reinterpret_cast<u64>(p.memory), end = begin + p.bytes;
         for (auto* const holding : {&range_index_, &rects_}) holding->erase(holding->lower_bound(begin), holding->lower_bound(end));
-        pool.free.give(p.memory, p.bytes);
+        pool.free.give(p.memory, p.bytes); // it was looked at when it was given up
     };
     while (!pool.pending.empty() && done(pool.pending.front())) {
         give_back(pool.pending.front());
@@ -1122,16 +1169,30 @@ void* runtime_core::allocate(u64 bytes)
     }
 }
 
+/// Is this a piece of the pool that was not given up before? Logs what it is otherwise.
+bool runtime_core::give_up(void* memory, u64 bytes)
+{
+    const give_result result = [&] {
+        const std::lock_guard lock(mutex_);
+        return pool_.free.give_up(memory, bytes);
+    }();
+    if (result == give_result::taken_back) return true;
+    const char* const why = result == give_result::given_twice
+        ? "some of it was given back before; give each piece of allocate() back once, and what is a buffer's not at all"
+        : "it is no piece of this pool; give back what allocate() of this runtime returned, with the same number of bytes";
+    spdlog::warn("slipstream: release() of {} B at {} is ignored: {}", bytes, memory, why);
+    return false;
+}
+
 void runtime_core::release(void* memory, u64 bytes, std::function<bool()> also, bool submits)
 {
-    if (dead_) return;
+    if (memory == nullptr || dead_ || !give_up(memory, bytes)) return;
     pending_release p{.memory = memory, .bytes = bytes, .also = std::move(also)};
     // Another thread's task may have been submitted before and still be taken in behind the one submitted here.
     for (u32 r = 0; r < rings_.size(); ++r) p.low_water[r] = rings_[r]->submitted.load(std::memory_order_acquire);
     // A task that writes the range comes after everything of this thread that declared an access to it.
     const declared_access whole = writes(memory, bytes);
-    submit_options options; // without a name: from the first one on submissions of this ring are written down,
-                            // and take the longer way
+    submit_options options; // without a name, with which it would take the longer way
     options.accesses = list_view<declared_access>(whole);
     try {
         if (submits) {
@@ -1188,6 +1249,10 @@ struct runtime_core::staging_piece {
     std::optional<task_handle> user; ///< the last task that was told of it
 };
 
+/// In pieces of their own, each a task. Who waits for the handle of several waits for a task behind all of them, which writes all
+/// that they write: so it is ordered behind each, and heals what none of them covers alone, a rectangle's poison. It also reads
+/// what the last piece reads: once everything is poisoned the pieces are cancelled, since they read, and it must not say that it
+/// all went well.
 task_handle runtime_core::upload(void* to, const void* from, u64 bytes)
 {
     task_handle handle{};
@@ -1202,6 +1267,13 @@ task_handle runtime_core::upload(void* to, const void* from, u64 bytes)
         (void)submit(image_.types - 3, &task, options, true, handle);
         stage.user = handle;
         done += stage.bytes;
+        if (done == bytes && stage.bytes != bytes) {
+            const declared_access accesses[] = {writes(to, bytes), reads(stage.memory, stage.bytes)};
+            options = {};
+            options.accesses = std::span<const declared_access>(accesses);
+            (void)submit(image_.types - 1, nullptr, options, true, handle);
+            stage.user = handle;
+        }
     } while (done < bytes);
     return handle;
 }
@@ -1291,9 +1363,10 @@ flight_samples runtime_core::flight_samples()
 
 std::string runtime_core::task_name(task_handle h, u32 type)
 {
-    const auto& names = rings_.at(h.ring)->names;
-    if (rings_[h.ring]->named.load(std::memory_order_acquire) && !names[h.position % device::completion_span].empty())
-        return std::string(names[h.position % device::completion_span]);
+    if (const ring& r = *rings_.at(h.ring); r.named.load(std::memory_order_acquire)) {
+        const named_task& named = r.names[h.position % device::completion_span];
+        if (named.position == h.position && !named.name.empty()) return std::string(named.name);
+    }
     return type < image_.types ? image_.names[type] : "";
 }
 

@@ -1,8 +1,8 @@
 // The engine behind runtime_base: memory, submission rings, completion, and the service thread that owns launch and park.
 //
-// OWNERS  ring r's writer and `submitted`: the thread that holds the ring (one per thread, given back when the thread ends)
+// OWNERS  ring r's writer, names and `submitted`: the thread that holds the ring (one per thread, given back when the thread ends)
 //         launch, command word, backend: the service thread alone
-//         memory pools, registration, names: under mutex_ (none of them on the submit path), which nobody holds while waiting
+//         memory pools, registration: under mutex_ (none of them on the submit path), which nobody holds while waiting
 //         batches: one thread at a time is in run_batch(), under batch_mutex_, which only pause() takes besides, to wait for it
 // STATES  of the kernel: away -> resident (service: something was published and nobody paused) -> away (residency limit, park,
 //         drain). No wake-up is lost: the service thread compares submitted with retired at every turn while the kernel is away.
@@ -73,6 +73,8 @@ public:
     bool holds_ring() const; ///< does the calling thread hold a ring?
     /// So many entries in `after`, beside the joins of this thread's ring: too many for a task? (config_error)
     void check_after(u64 count);
+    /// `after` names a task of a ring that the calling thread holds: one that it has yet to submit would never come. (config_error)
+    void refuse_own_future(task_handle handle) const;
     bool is_retired(task_handle handle);
     /// The quick way, where it may be taken: puts a short message of so many accesses into the ring.
     /// No handle: nothing was done. part: this one.
@@ -115,7 +117,7 @@ public:
     std::pair<u64, u64> pool_range() const { return pool_range_; } ///< address, bytes
     void* allocate(u64 bytes);
     /// also: what has to be true as well before the memory is handed out anew, and stays so.
-    /// submits: this thread may take a ring, and a place in it.
+    /// submits: this thread may take a ring, and a place in it. What is not the pool's to take back is logged and ignored.
     void release(void* memory, u64 bytes, std::function<bool()> also = {}, bool submits = true);
     u64 low_water(u32 ring) const;
     u64 early_mark(u32 ring) const;
@@ -151,6 +153,10 @@ private:
     };
     kept_state read_state();
 
+    struct named_task {
+        u64 position = 0;
+        std::string_view name{}; ///< empty: none was ever here
+    };
     struct alignas(128) ring {
         ring_writer<P> writer;
         u64 low_water_seen = 0;
@@ -160,20 +166,24 @@ private:
         bool notes = false;              ///< see take_note
         u32 index = 0;                   ///< among the rings
         std::vector<stream_point> joins; ///< what the next message has to wait for
-        std::vector<std::string_view> names;
+        /// By position, modulo completion_span. Of a task without a name nothing is written: it does not pay for others' names.
+        std::vector<named_task> names;
         std::atomic<bool> named{false}; ///< names has room: of a task that is submitted and unfinished any thread may read it
         u64 unordered_end = 0; ///< position behind the last task whose accesses order nothing
         ring_history history; ///< for a flight log
         std::atomic<bool> taken{false};
 
         /// By the thread that holds the ring, whenever that changes: is there anything to look after beside the message itself?
-        void take_note() { notes = !joins.empty() || !names.empty() || history.wanted(); }
+        void take_note() { notes = !joins.empty() || history.wanted(); }
     };
 
     task_handle submit_at_once(u32 type, const void* task, const submit_options& options);
     submit_status submit_by_chunks(u32 type, const void* task, const submit_options& options, bool may_block, task_handle& handle,
                                    u32 flags, const crossing* crosses);
     ring& own_ring(u32& index);
+    void forget_raised_joins(ring& r);
+    void tell_what_never_ran();
+    bool give_up(void* memory, u64 bytes);
     template <class Store> task_handle put_into(ring& r, const chunk_vector* chunks, u32 slots);
     task_handle put_short_after_a_look(ring& r, const chunk_vector* chunks, u32 slots);
     bool all_retired();

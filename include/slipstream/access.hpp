@@ -137,7 +137,10 @@ private:
 };
 
 /// A 2-D array of T: `rows` rows of `columns` elements, `pitch` bytes apart; config_error for rows of 1 TiB and more, for more
-/// rows or pitch than 2^32 - 1, and for 2^56 B in all. LAYOUT: 24 bytes: address, bytes of a row and handle, rows and pitch.
+/// rows or pitch than 2^32 - 1, and for more than 2^56 B in all; submit refuses several rows of 4 GiB and more. One without rows
+/// holds nothing: it has no columns either, and its rows() are 1 where a task of the device gets it. One of a single row has no
+/// pitch there.
+/// LAYOUT: 24 bytes: address, bytes of a row and handle, rows and pitch.
 template <class T, access_mode Mode>
 class tile_access : detail::access_tag {
     static_assert(detail::check_elements<T, Mode>());
@@ -151,7 +154,8 @@ public:
     tile_access() = default;
     SLIPSTREAM_BOTH tile_access(pointer data, u64 rows, u64 columns, u64 pitch_bytes)
         : packed_(detail::pack(reinterpret_cast<u64>(data),
-                               detail::checked<detail::member_bytes_max / sizeof(T)>(columns, "columns") * sizeof(T))),
+                               detail::checked<detail::member_bytes_max / sizeof(T)>(columns, "columns")
+                                   * (rows != 0 ? sizeof(T) : 0))), // one row is sent as a range, and so is none
           rows_(static_cast<u32>(detail::checked<~u32{0}>(rows, "rows"))),
           pitch_(static_cast<u32>(detail::checked<~u32{0}>(pitch_bytes, "bytes of pitch")))
     {

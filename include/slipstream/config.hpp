@@ -50,7 +50,9 @@ struct config {
     /// The same limit for the destructor, which waits for all that was submitted: without a stall_limit,
     /// a body that never ends holds up the process's end no longer than this. 0: for ever.
     std::chrono::milliseconds exit_limit{60'000};
-    /// Batch mode: nothing runs until run_batch(); the kernel ends when the ring is empty. For sanitizers and profilers.
+    /// Batch mode: nothing runs until run_batch(); the kernel ends when the ring is empty. For sanitizers and profilers. Until then
+    /// the rings have to hold all that is submitted: where one is full submit throws config_error. What was submitted after the
+    /// last run_batch() never runs: the destructor logs a warning with its number.
     bool batch = false;
 };
 

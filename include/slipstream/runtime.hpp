@@ -71,27 +71,34 @@ using deadline = std::chrono::steady_clock::time_point;
 ///
 /// Thread-safety: all members may be called from any thread, construction and destruction excepted. Each submitting thread has a
 /// submission ring of its own: tasks of one thread are ordered as submitted, tasks of several threads by their accesses in the
-/// order of admission, and by `after`. With config::parts above 1 one thread submits; the others may wait, register and allocate.
+/// order of admission, and by `after`. With config::parts above 1 one thread submits, and with it go upload, download, after_stream
+/// and clear_failure (config_error in any other); the others may wait, query, register, place, allocate, release and signal_stream.
 /// A thread gives its ring back when it ends: what its thread_local objects, or static ones, submit in their destructors may come
-/// behind that (config_error). They may release memory, as a buffer does.
+/// behind that (config_error). They may release memory, as a buffer does. On the host device a runtime may be an object at
+/// namespace scope; on a GPU it has to be made and to end within main: before and behind it CUDA is not there for certain.
 /// Errors: device_error when the device was lost; config_error for arguments that cannot work.
 class runtime_base {
 public:
     runtime_base(const config& configuration, const kernel_image& image);
-    /// Waits for all submitted tasks, then lets the kernel leave.
+    /// Waits for all submitted tasks, then lets the kernel leave. In batch mode it waits for nothing: what was submitted after the
+    /// last run_batch() never runs, and a warning with its number is logged.
     ~runtime_base();
     runtime_base(const runtime_base&) = delete;
     runtime_base& operator=(const runtime_base&) = delete;
 
     /// Submits a task given as bytes of the struct with index `type`. Writes memory only; no CUDA call. Blocks while the ring
-    /// is full, or the thread is 65 536 submissions ahead of its oldest unfinished one.
+    /// is full, or the thread is 65 536 submissions ahead of its oldest unfinished one; in batch mode, where it would for ever,
+    /// throws config_error instead.
     task_handle submit_bytes(u32 type, const void* task, const submit_options& options);
     /// The same, but gives up instead of blocking; a message longer than the whole ring never fits.
     submit_status try_submit_bytes(u32 type, const void* task, const submit_options& options, task_handle& handle);
 
     /// What has become of a task; never blocks.
     task_status query(task_handle handle);
-    /// Waits until the task is retired or the deadline has passed (then: pending).
+    /// Waits until the task is retired or the deadline has passed (then: pending). On a GPU this and wait_all spin: they keep a
+    /// core busy, so that the end is seen at once. While paused, and in batch mode, they return only when another thread lets the
+    /// kernel run, by resume() or run_batch(), or at the deadline. All that the task waited for has run by then, and what it wrote
+    /// is visible; the handles of those may read pending for a moment longer.
     task_status wait(task_handle handle, deadline until = deadline::max());
     /// Waits for everything submitted before the call, failed and cancelled tasks included. False: the deadline has passed.
     bool wait_all(deadline until = deadline::max());
@@ -156,13 +163,19 @@ public:
     /// Gives back memory of allocate(), with the same number of bytes. It is handed out anew once every task submitted before
     /// this call that touches it is done. Of this thread's tasks those are waited for that declare an access to it; with
     /// ordering::no_access, and of other threads, all that were submitted before. Never throws; takes a place in the ring, and
-    /// blocks while that is full.
+    /// blocks while that is full. Null is fine. What is no memory of the pool, or was given back before, stays as it is, and a
+    /// warning is logged; a piece that was handed out anew meanwhile is not told from the one before.
     void release(void* memory, u64 bytes);
     /// Copies host memory to the device, ordered like a task that writes [to, to + bytes). The host memory may be reused at once.
+    /// More than a quarter of config::staging_bytes (at least 4096 B) goes in pieces, a task each, and one more task behind them,
+    /// whose handle is returned: when it is retired all of the copy is. Tasks of this thread see all of it or nothing; those of
+    /// other threads that meet it may come between two pieces, unless they name the handle by `after`.
     /// Waits while all staging memory is in use; in batch mode, where it comes back with run_batch(), throws config_error instead,
-    /// also in the middle: more than a quarter of the staging memory is copied in pieces, the first of which may be submitted then.
+    /// as where the ring has no room for all of these tasks: also in the middle, when the first of them are submitted.
     task_handle upload(void* to, const void* from, u64 bytes);
-    /// Copies device memory to the host, ordered like a task that reads it; returns when the data is there.
+    /// Copies device memory to the host, ordered like a task that reads it; returns when the data is there. As large pieces as
+    /// upload's go one after the other: what tasks of other threads write meanwhile may be there in part, and when it throws some
+    /// of `to` may be written.
     /// Throws task_error when the memory is poisoned: see task_status. Refused in batch mode (config_error): submit a
     /// copy_task into host memory that the device can write, cudaMallocHost's for one, with the batch, or copy by
     /// cudaMemcpy behind run_batch().
@@ -258,8 +271,8 @@ kernel_image image_of()
 } // namespace detail
 
 /// A contiguous array in device memory, taken from the runtime's pool; the destructor gives it back there: a buffer goes before its
-/// runtime. Movable, not copyable: what was moved from is empty. Not thread-safe by itself. Throws what allocate, upload and
-/// download throw, and config_error for sizes that cannot be.
+/// runtime. Movable, not copyable: what was moved from is empty, and what was assigned to gives back what it had. Not thread-safe
+/// by itself. Throws what allocate, upload and download throw, and config_error for sizes that cannot be.
 template <class T>
 class buffer {
     static_assert(std::is_trivially_copyable_v<T> && !std::is_const_v<T>,
@@ -277,15 +290,14 @@ public:
     }
     buffer& operator=(buffer&& other) noexcept
     {
-        std::swap(runtime_, other.runtime_);
-        std::swap(data_, other.data_);
-        std::swap(count_, other.count_);
+        if (this == &other) return *this;
+        give_back();
+        runtime_ = other.runtime_;
+        data_ = std::exchange(other.data_, nullptr);
+        count_ = std::exchange(other.count_, 0);
         return *this;
     }
-    ~buffer()
-    {
-        if (data_ != nullptr) runtime_->release(data_, count_ * sizeof(T));
-    }
+    ~buffer() { give_back(); }
 
     /// A device address: only bodies may dereference it.
     T* data() const { return data_; }
@@ -305,6 +317,10 @@ public:
     data_handle handle() { return runtime_->register_range(data_, count_ * sizeof(T)); }
 
 private:
+    void give_back()
+    {
+        if (data_ != nullptr) runtime_->release(data_, count_ * sizeof(T));
+    }
     static u64 bytes_of(u64 count)
     {
         if (count > ~u64{0} / sizeof(T))

@@ -53,7 +53,7 @@ inline declared_access writes(const void* data, u64 bytes) { return raw_access(a
 inline declared_access reads_and_writes(const void* data, u64 bytes) { return raw_access(access_mode::read_write, data, bytes); }
 inline declared_access tile(access_mode mode, const void* data, u64 row_bytes, u64 rows, u64 pitch)
 {
-    return {mode, detail::checked_begin(data, row_bytes, rows, pitch), row_bytes, rows, pitch};
+    return {mode, detail::checked_begin(data, row_bytes, rows, pitch), rows != 0 ? row_bytes : 0, rows, pitch}; // none: nothing
 }
 inline declared_access on(access_mode mode, const data_handle& handle)
 {
@@ -81,10 +81,15 @@ enum class ordering {
 /// Options of submit; all have sensible defaults.
 struct submit_options {
     u32 blocks = 1; ///< thread blocks of the task, 1 to 2^31 - 1
+    /// Tasks that this one starts behind; it is cancelled if one of them failed or was cancelled. A task of another thread may be
+    /// named before it is submitted, if its ring and position are known: until it is taken in, this thread's later tasks wait,
+    /// too. One that this thread has yet to submit would wait behind this one for ever: config_error. With config::parts that
+    /// goes for all tasks, since one thread submits to all rings.
     list_view<task_handle> after{};
     list_view<declared_access> accesses{};
     ordering order = ordering::by_access;
-    std::string_view name{}; ///< for reports; must outlive the runtime (a string literal)
+    std::string_view name{}; ///< for reports; must outlive the runtime (a string literal). A task that has one takes longer to
+                             ///< submit; those behind it do not
 
     /// Nothing, or a number of blocks that there can be.
     bool says_little() const

@@ -395,6 +395,35 @@ TEST_CASE("a download of poisoned memory throws with the cause; its staging memo
     });
 }
 
+TEST_CASE("an upload in pieces is told to be cancelled when they were, and heals as one in a single piece does", "[api][failure]")
+{
+    in_time(30, [] {
+        auto c = host_config();
+        c.staging_bytes = 16384; // pieces of 4096 B
+        failing_engine rt(c);
+        buffer<u64> x(rt, 2048);
+        const std::vector<u64> values(2048, 3);
+        std::vector<u64> back(2048);
+        // A tile of which each piece has a row: none of them covers it.
+        const auto of_all = rt.submit(may_fail_task{5}, {.accesses = tile(access_mode::write, x.data(), 8, 4, 4096)});
+        CHECK(rt.wait(of_all).state == task_state::failed);
+        CHECK(rt.wait(x.upload(values)).ok());
+        CHECK_NOTHROW(x.download(back));
+        CHECK(back == values);
+        // Everything is poisoned: what reads is cancelled, as the copies are, which read the staging memory.
+        const auto everything = rt.submit(may_fail_task{6});
+        CHECK(rt.wait(everything).state == task_state::failed);
+        for (const u64 count : {512u, 2048u}) {
+            INFO(count);
+            const auto s = rt.wait(x.upload(std::span(values).first(count)));
+            CHECK(s.state == task_state::cancelled);
+            CHECK(s.cause == everything);
+        }
+        CHECK(rt.wait(rt.clear_failure()).ok());
+        CHECK(rt.wait(x.upload(values)).ok());
+    });
+}
+
 TEST_CASE("memory that was given back poisoned is good when it is taken again", "[api][failure]")
 {
     in_time(30, [] {

@@ -140,6 +140,73 @@ TEST_CASE("a body that never ends holds up the runtime's end, and the process's,
     });
 }
 
+TEST_CASE("memory that is not the pool's, and what was given back before, is ignored with a warning, and the pool stays sound",
+          "[api][fault]")
+{
+    in_time(20, [] {
+        for (const u32 parts : {1u, 2u}) {
+            INFO(parts << " parts");
+            log_reader log;
+            auto c = host_config();
+            c.parts = parts;
+            c.host_workers = 2 * parts;
+            c.memory_bytes = 8192;
+            engine rt(c);
+            const u32 part = parts - 1;
+            void* const first = rt.allocate(4096, part);
+            void* const second = rt.allocate(4096, part);
+            rt.release(nullptr, 4096);
+            CHECK(log.text() == "");
+            std::vector<char> mine(4096);
+            rt.release(mine.data(), mine.size());
+            has(log.text(), {"release() of 4096 B", "is ignored", "no piece of this pool", "give back what allocate() of this"});
+            rt.release(static_cast<char*>(first) + 8, 8);
+            rt.release(second, 8192); // more than there is
+            rt.release(first, ~u64{0});
+            CHECK(log.text().find("given back before") == std::string::npos);
+
+            gate g; // so that the first time is not over at the second
+            rt.submit(g.task(), {.accesses = writes(first, 4096)});
+            rt.release(first, 4096);
+            rt.release(first, 4096);
+            has(log.text(), {"given back before", "each piece of allocate() back once"});
+            g.open();
+            CHECK(rt.allocate(4096, part) == first);
+            CHECK(thrown<config_error>([&] { (void)rt.allocate(256, part); }) != ""); // it came back once
+            rt.release(first, 4096);
+            rt.release(second, 4096);
+            CHECK(rt.allocate(8192, part) == first); // in one piece, and no other hole comes before it
+        }
+    });
+}
+
+TEST_CASE("batch mode: the end of a runtime tells how many tasks never ran; memory that went before it is none of them",
+          "[api][fault]")
+{
+    in_time(20, [] {
+        log_reader log;
+        auto c = host_config();
+        c.batch = true;
+        {
+            engine rt(c);
+            buffer<u64> b(rt, 8);
+            b.upload(std::vector<u64>(8, 1));
+            rt.submit(step_task{b});
+            rt.run_batch();
+        }
+        CHECK(log.text() == "");
+        {
+            engine rt(c);
+            buffer<u64> b(rt, 8);
+            rt.submit(step_task{b});
+            rt.run_batch();
+            rt.submit(step_task{b});
+            rt.submit(step_task{b});
+        }
+        has(log.text(), {"batch mode", " 2 task(s) submitted after the last run_batch() never ran"});
+    });
+}
+
 TEST_CASE("who waits for memory when the engine is lost is told so, and who asks afterwards, too", "[api][fault]")
 {
     in_time(20, [] {

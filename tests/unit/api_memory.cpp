@@ -1,5 +1,6 @@
 // Buffers, uploads, downloads, copy, fill, handles and tiles, on the host device.
 #include "api_tasks.hpp"
+#include "host/memory_pool.hpp"
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -33,6 +34,62 @@ TEST_CASE("upload and download of more than the staging memory give the same byt
             b.download(y);
             for (u64 i = 0; i < count; ++i) REQUIRE(y[i] == x[i] * 3 + 1);
         }
+    });
+}
+
+TEST_CASE("the handle of an upload in pieces stands for all of them, however late the first one is", "[api][memory]")
+{
+    in_time(20, [] {
+        for (const u32 parts : {1u, 2u}) {
+            INFO(parts << " parts");
+            auto c = host_config();
+            c.parts = parts;
+            c.staging_bytes = 16384;    // pieces of 4096 B
+            c.host_workers = 4 * parts; // one runs the gate, and one may wait with what comes behind it
+            c.residency = 60s;          // a kernel that is to leave starts nothing until the gate has opened
+            engine rt(c);
+            const u32 part = parts - 1;
+            buffer<u64> b(rt, 2048, part);
+            std::vector<u64> x(2048), y(2048);
+            std::iota(x.begin(), x.end(), 3);
+            gate g;
+            rt.submit(g.task(), {.accesses = writes(b.data(), 8)}); // in the first piece
+            const auto copied = b.upload(x);
+            const auto behind = rt.submit(marker_task{}, {.after = copied, .order = ordering::no_access});
+            CHECK(copied.ring == part);
+            CHECK(rt.wait(copied, after(100ms)).state == task_state::pending);
+            CHECK(rt.query(behind).state == task_state::pending);
+            g.open();
+            CHECK(rt.wait(behind).ok());
+            CHECK(rt.query(copied).ok());
+            b.download(y);
+            CHECK(y == x);
+        }
+    });
+}
+
+TEST_CASE("batch mode: an upload in pieces takes a place in the ring for each of them and one more", "[api][memory]")
+{
+    in_time(20, [] {
+        auto c = host_config();
+        c.batch = true;
+        c.staging_bytes = 16384; // pieces of 4096 B
+        c.ring_slots = 4;
+        engine rt(c);
+        buffer<u64> b(rt, 2048);
+        std::vector<u64> x(2048, 7), y(1536);
+        const auto copied = b.upload(std::span(x).first(1536));
+        CHECK(copied.position == 3);
+        rt.run_batch();
+        CHECK(rt.query(copied).ok());
+        rt.submit(copy_task{{reinterpret_cast<const unsigned char*>(b.data()), 12288},
+                            {reinterpret_cast<unsigned char*>(y.data()), 12288}});
+        rt.run_batch();
+        CHECK(y == std::vector<u64>(1536, 7));
+        CHECK(has(thrown<config_error>([&] { b.upload(x); }), "config::ring_slots"));
+        rt.run_batch(); // the pieces that were submitted
+        CHECK(rt.submit(marker_task{}).position == 9);
+        rt.run_batch();
     });
 }
 
@@ -393,6 +450,60 @@ TEST_CASE("sizes that cannot be are refused: more than the pool has, more than c
         CHECK(a.size() == 0);
         CHECK(thrown<config_error>([&] { a.upload(zeros); }) != "");
     });
+}
+
+TEST_CASE("a buffer that another one is moved to gives its own memory back, and the other is empty", "[api][memory]")
+{
+    in_time(20, [] {
+        auto c = host_config();
+        c.memory_bytes = 8192;
+        engine rt(c);
+        buffer<u64> a(rt, 512), b(rt, 512); // all of the pool
+        u64* const kept = b.data();
+        a = std::move(b);
+        CHECK(a.data() == kept);
+        CHECK(a.size() == 512);
+        CHECK(b.data() == nullptr);
+        CHECK(b.size() == 0);
+        buffer<u64> again(rt, 512); // a's memory of before
+        auto& same = a;
+        a = std::move(same);
+        CHECK(a.data() == kept);
+        CHECK(a.size() == 512);
+        a.upload(std::vector<u64>(512, 1));
+        CHECK(rt.wait(rt.submit(step_task{a})).ok());
+        a = std::move(b); // of an empty one
+        CHECK(a.data() == nullptr);
+        b = buffer<u64>(rt, 512);
+        CHECK(b.size() == 512);
+    });
+}
+
+TEST_CASE("a memory pool takes back what was taken from it, once, and nothing else", "[api][memory]")
+{
+    using host::give_result;
+    const auto at = [](u64 address) { return reinterpret_cast<void*>(address); };
+    host::memory_pool pool(at(4096), 1024 + 100); // four pieces, and what is too little for one
+    for (u64 i = 0; i < 4; ++i) CHECK(pool.take(200) == at(4096 + 256 * i));
+    CHECK(pool.take(1) == nullptr);
+    for (const auto& [address, bytes] : std::initializer_list<std::pair<u64, u64>>{
+             {0, 256}, {3840, 256}, {3840, 512}, {4100, 8}, {4096 + 1024, 8}, {4096 + 768, 257}, {1u << 20, 1}, {4096, ~u64{0}}}) {
+        INFO(address << ", " << bytes << " B");
+        CHECK(pool.give(at(address), bytes) == give_result::foreign);
+        CHECK(pool.give_up(at(address), bytes) == give_result::foreign);
+    }
+    CHECK(pool.take(1) == nullptr);
+    CHECK(pool.give_up(at(4352), 200) == give_result::taken_back);
+    for (const u64 bytes : {u64{1}, u64{256}, u64{512}}) CHECK(pool.give_up(at(4352), bytes) == give_result::given_twice);
+    CHECK(pool.give_up(at(4096), 512) == give_result::given_twice);
+    CHECK(pool.take(1) == nullptr); // something may still use it
+    CHECK(pool.give(at(4352), 200) == give_result::taken_back);
+    CHECK(pool.give(at(4352), 200) == give_result::given_twice);
+    CHECK(pool.give_up(at(4352), 200) == give_result::given_twice);
+    CHECK(pool.give(at(4096), 1024) == give_result::given_twice);
+    CHECK(pool.give(at(4096), 0) == give_result::taken_back); // neighbours become one
+    CHECK(pool.take(512) == at(4096));
+    CHECK(pool.take(1) == nullptr);
 }
 
 TEST_CASE("many threads download at once through little staging memory", "[api][memory]")

@@ -8,6 +8,23 @@
 using namespace slipstream;
 using namespace slipstream::tests;
 
+namespace {
+
+/// Begun and ended while the program's static objects are made, which the library's own may come behind.
+const u64 stepped_before_main = [] {
+    auto c = host_config();
+    c.host_workers = 2;
+    engine rt(c);
+    u64 x = 1;
+    rt.submit(step_task{{&x, 1}});
+    (void)rt.wait_all();
+    return x;
+}();
+
+} // namespace
+
+TEST_CASE("a runtime works before main, too", "[api][run]") { CHECK(stepped_before_main == stepped(1, 1)); }
+
 TEST_CASE("pause keeps everything away until resume; nothing is lost and nothing runs twice", "[api][run]")
 {
     in_time(40, [] {

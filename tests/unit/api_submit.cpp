@@ -1,5 +1,6 @@
 // Submission, completion, deadlines, back-pressure and order, on the host device.
 #include "api_tasks.hpp"
+#include "host/runtime_core.hpp"
 #include <random>
 #include <unistd.h>
 
@@ -12,6 +13,16 @@ struct tile_size_task {
     in2d<u32> tile;
     out<u64> size;
     template <class Block> void operator()(Block&) const { size[0] = tile.row_bytes(); }
+};
+
+struct tile_fill_task {
+    out2d<u32> tile;
+    u32 value;
+    template <class Block> void operator()(Block&) const
+    {
+        for (u64 r = 0; r < tile.rows(); ++r)
+            for (u64 c = 0; c < tile.columns(); ++c) tile(r, c) = value;
+    }
 };
 
 } // namespace
@@ -382,6 +393,46 @@ TEST_CASE("after orders two threads, and may name a task that is not submitted y
     });
 }
 
+TEST_CASE("after that names a task which its own thread has yet to submit is refused: nothing is submitted, and all goes on",
+          "[api]")
+{
+    in_time(20, [] {
+        for (const u32 parts : {1u, 3u}) {
+            INFO(parts << " parts");
+            auto c = host_config();
+            c.parts = parts;
+            c.host_workers = 2 * parts;
+            c.exit_limit = 1s; // of an engine that takes it
+            engine rt(c);
+            std::vector<u64> x(parts, 1);
+            for (u32 p = 0; p < parts; ++p) rt.place(&x[p], 8, p);
+            std::vector<task_handle> last;
+            for (u32 p = 0; p < parts; ++p) last.push_back(rt.submit(step_task{{&x[p], 1}}));
+            for (u32 p = 0; p < parts; ++p)
+                for (const u64 ahead : {u64{1}, u64{2}, u64{200'000}, u64{1} << 40}) {
+                    const task_handle future{last[p].ring, last[p].position + ahead};
+                    const std::string text = thrown<config_error>([&] { // with several parts one that crosses, so that none has it
+                        rt.submit(step_task{x}, {.after = {last[0], future}});
+                    });
+                    INFO(text);
+                    REQUIRE(text.find("`after` names " + std::to_string(p) + ":" + std::to_string(future.position)
+                                      + ", which this thread has yet to submit") == 0);
+                    task_handle none{77, 77};
+                    REQUIRE_THROWS_AS(rt.submit(step_task{{&x[p], 1}}, {.after = future}), config_error);
+                    REQUIRE_THROWS_AS(rt.submit(marker_task{}, {.after = future, .order = ordering::no_access}), config_error);
+                    REQUIRE_THROWS_AS(rt.try_submit(marker_task{}, none, {.after = future}), config_error);
+                    CHECK(none == task_handle{77, 77});
+                }
+            for (u32 p = 0; p < parts; ++p) {
+                const task_handle next = rt.submit(step_task{{&x[p], 1}}, {.after = last[p]});
+                CHECK(next == task_handle{last[p].ring, last[p].position + 1});
+            }
+            CHECK(rt.wait_all());
+            CHECK(x == std::vector<u64>(parts, stepped(1, 2)));
+        }
+    });
+}
+
 TEST_CASE("only the ring whose after is open waits", "[api]")
 {
     in_time(20, [] {
@@ -522,6 +573,33 @@ TEST_CASE("what a member has no room for is refused where the member is made, wi
     }
 }
 
+TEST_CASE("a tile without rows is empty: its task writes nothing, and nobody waits for it", "[api]")
+{
+    in_time(20, [] {
+        for (const u32 parts : {1u, 2u}) {
+            INFO(parts << " parts");
+            auto c = host_config();
+            c.parts = parts;
+            c.host_workers = 4; // in each part one beside the gate
+            runtime<tile_fill_task, gate_task> rt(c);
+            std::vector<u32> x(24, 7);
+            gate open;
+            rt.submit(open.task(), {.accesses = writes(x.data(), 24 * sizeof(u32))}); // in the way of whoever touches x
+            const out2d<u32> none(x.data(), 0, 8, 8 * sizeof(u32));
+            CHECK((none.rows() == 0 && none.columns() == 0 && none.row_bytes() == 0));
+            CHECK(rt.wait(rt.submit(tile_fill_task{none, 1})).ok());
+            const declared_access nothing = tile(access_mode::write, x.data(), 32, 0, 64);
+            CHECK(rt.wait(rt.submit(tile_fill_task{none, 2}, {.accesses = nothing})).ok());
+            open.open();
+            CHECK(rt.wait(rt.submit(tile_fill_task{{x.data() + 8, 1, 4, 32}, 3})).ok()); // one row is one
+            CHECK(rt.wait_all());
+            std::vector<u32> expected(24, 7);
+            std::fill_n(expected.begin() + 8, 4, 3);
+            CHECK(x == expected);
+        }
+    });
+}
+
 TEST_CASE("a handle that this runtime has not given out is refused on every way to submit it, and all goes on", "[api]")
 {
     in_time(20, [] {
@@ -657,6 +735,28 @@ TEST_CASE("a name stays with the host: tasks take the same place in the ring wit
         CHECK(rt.query(again).ok());
         CHECK(named.position == plain.position + 1);
         CHECK(again.position == named.position + 1);
+    });
+}
+
+TEST_CASE("a name is its task's alone, and what comes behind it, or behind a clear_failure, goes the short way again", "[api]")
+{
+    in_time(10, [] {
+        engine rt(host_config());
+        host::runtime_core& core = rt.core();
+        CHECK(rt.wait(rt.submit(marker_task{})).ok());
+        REQUIRE(core.takes_short(1));
+        const auto named = rt.submit(marker_task{}, {.name = "here I am"});
+        CHECK(core.takes_short(1));
+        const auto behind = rt.submit(marker_task{});
+        const auto cleared = rt.clear_failure();
+        CHECK(core.takes_short(1));
+        constexpr u32 marker = engine::tasks::index_of<marker_task>();
+        CHECK(core.task_name(named, marker) == "here I am");
+        CHECK(core.task_name(behind, marker) == "marker");
+        CHECK(core.task_name(cleared, marker) == "clear_failure");
+        const task_handle a_lap_later{named.ring, named.position + device::completion_span};
+        CHECK(core.task_name(a_lap_later, marker) == "marker");
+        CHECK(rt.wait_all());
     });
 }
 

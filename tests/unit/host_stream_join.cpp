@@ -167,6 +167,50 @@ TEST_CASE("with parts a stream holds back what is submitted later to each of the
     });
 }
 
+TEST_CASE("joins of streams that are done pile up nowhere: a part that had no task meanwhile takes the next one that crosses",
+          "[api][stream][parts]")
+{
+    in_time(20, [] {
+        for (const bool tries : {false, true}) {
+            INFO((tries ? "try_submit" : "submit"));
+            played_streams streams;
+            auto c = host_config();
+            c.parts = 2;
+            c.host_workers = 4;
+            if (tries) c.ring_slots = 4; // as many joins would be too many for its ring
+            else c.accesses_max = 8;     // or for its task
+            engine rt(c);
+            for (u32 p = 0; p < 2; ++p) rt.core(p).use_streams(&streams);
+            std::vector<u64> x(2, 1);
+            for (u32 p = 0; p < 2; ++p) rt.place(&x[p], 8, p);
+            const auto cross = [&](u32 home) {
+                CHECK(rt.wait_all()); // there is room but for joins
+                const step_task task{{&x[home], 1}};
+                const declared_access away = reads(&x[1 - home], 8);
+                task_handle h{};
+                if (tries) REQUIRE(rt.try_submit(task, h, {.accesses = away}) == submit_status::submitted);
+                else REQUIRE_NOTHROW(h = rt.submit(task, {.accesses = away}));
+                CHECK(h.ring == home);
+                CHECK(rt.wait(h).ok());
+            };
+            for (const u32 home : {0u, 1u}) {
+                for (u32 i = 0; i < 40; ++i) { // one after the other
+                    streams.work(1);
+                    rt.after_stream(played_streams::handle(1));
+                    streams.finish(1);
+                    rt.submit(step_task{{&x[0], 1}});
+                }
+                cross(home);
+                streams.work(1);
+                for (u32 i = 0; i < 40; ++i) rt.after_stream(played_streams::handle(1)); // all under way at once
+                streams.finish(1);
+                cross(home);
+            }
+            CHECK(x == std::vector<u64>{stepped(1, 82), stepped(1, 2)});
+        }
+    });
+}
+
 TEST_CASE("an idle stream costs nothing, several streams are all waited for, in any order of their ends", "[api][stream]")
 {
     in_time(20, [] {
