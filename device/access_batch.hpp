@@ -470,10 +470,12 @@ private:
             complements.at(0, k) = ~access_index<P>::grid_of(mine.entries.at(0, k));
             return !mine.entries.at(0, k).registered();
         });
-        u32 finest = ~0u;
-        team.each32([&](u32 k) { finest = complements.at(0, k) < finest ? complements.at(0, k) : finest; });
-        finest = team.reduce_min(finest);
-        if (team.leader()) s_.batch_grids[number] = ~finest | (raw != 0 ? some_raw : 0);
+        u32 lowest_complement = ~0u;
+        team.each32([&](u32 k) {
+            if (complements.at(0, k) < lowest_complement) lowest_complement = complements.at(0, k);
+        });
+        lowest_complement = team.reduce_min(lowest_complement);
+        if (team.leader()) s_.batch_grids[number] = ~lowest_complement | (raw != 0 ? some_raw : 0);
         sync();
         u32 grid = 0;
         bool all_registered = true;
@@ -665,6 +667,8 @@ private:
     {
         if (open || worn) {
             make_live(team, number, teams);
+            // Beside a team that is not through with the book yet: what that one still counts up is wiped with its page, or says
+            // once more that the book is worn, and it is wiped again.
             if (worn) book_.wipe(team, number, teams);
             sync();
             live_ = index_.look_around(team);

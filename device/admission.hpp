@@ -26,8 +26,8 @@
 //
 // OWNERS  the leading team (index 0) writes exposed, orders and the queues, and the half that it lays out; live and the index, and
 //         the rows of predecessors, belong to who carries out an order, with the half that is carried out.
-// EDGES   A3 (decoded) · R10 (admitted: slot and row) · A11 (finished) · R2 (slot freed). The crew's barrier orders orders, rows
-//         and table between its teams.
+// EDGES   A3 (decoded) · R10 (admitted: slot and row) · A10_linked (the row may be overwritten) · A11 (finished) · R2 (slot
+//         freed). The crew's barrier orders orders, rows and table between its teams.
 #pragma once
 #include "device/access_batch.hpp"
 

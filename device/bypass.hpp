@@ -21,9 +21,10 @@
 //           low-water mark come later, as of any task; of one that fails they alone tell.
 // PARK      the scheduler dismisses the workers once ingest has stopped, and what that one sent is adopted and answered. Tasks that
 //           lie in the queues come to their turn in the next launch.
-// COST      ingest: a fence, a mail and three stores to fast memory; a look at worker 0's completion word that flies with the look
-//           at the rings. The worker: a fence of system scope, in place of its answer's, and a store across the bus. Scheduler: a
-//           load from fast memory a round while fewer mails are out than a mailbox has places, and one a poll.
+// COST      ingest: two fences, one that acquires from the host, a mail, a store to the record and three to
+//           fast memory; a look at worker 0's completion word that flies with the look at the rings. The worker: a fence of system
+//           scope, in place of its answer's, and a store across the bus. Scheduler: a load from fast memory a round while fewer
+//           mails are out than a mailbox has places, and one a poll.
 // OWNERS    ingest: bypass_number, bypass_slots, record.position · scheduler: first_sent, bypass_adopted · worker 0: early marks
 // EDGES     A0_ring_fence, then R21_bypass_fence -> R21_bypass_mail · A4_mail: the record, and what ingest acquired for the task
 //           A2_slot_freed: that nothing is in flight; with it first_sent, and what the tasks before wrote
@@ -50,14 +51,14 @@ public:
     }
 
     /// May a task go this way? `in_flight`: window slots that ingest has given away.
-    SLIPSTREAM_BOTH bool open(u32 in_flight)
+    SLIPSTREAM_BOTH bool open(team_type& team, u32 in_flight)
     {
         if (in_flight == 0) {
             going_ = m_.n.bypass != 0 && s_.counters[failures_seen] == 0;
             if (going_) number_ = P::get(*s_.first_sent);
             return going_;
         }
-        const done_word done{done_};
+        const done_word done{team.broadcast(done_)}; // each lane has looked by itself
         return going_ && in_flight < P::mailbox_depth && done.answered_since(number_) == 0
             && (done.raw & done_word::failed_bit) == 0;
     }
@@ -66,7 +67,10 @@ public:
     SLIPSTREAM_BOTH void close() { going_ = false; }
 
     /// May one more go this way, behind those that worker 0 has not answered yet (watch.hpp)?
-    SLIPSTREAM_BOTH bool goes_on() const { return going_ && (done_ & done_word::failed_bit) == 0; }
+    SLIPSTREAM_BOTH bool goes_on(team_type& team) const
+    {
+        return (team.broadcast(done_) & done_word::failed_bit) == 0 && going_;
+    }
     /// Number of the last mail to worker 0, while going. More may have been mailed (watch.hpp).
     SLIPSTREAM_BOTH u32 number() const { return number_; }
     /// Tells the scheduler of mails up to that number, whose slots are noted.

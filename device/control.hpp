@@ -19,7 +19,7 @@ namespace slipstream::device {
 
 enum class round_result { idle, busy, finished };
 
-/// Runs a role to its end. On the GPU each role has a warp; on the host one thread may take turns (control_block::turns).
+/// Runs a role to its end. On the GPU each role has a warp; on the host one thread may take turns (host_backend.cpp).
 template <class P, class Role, class Lanes>
 SLIPSTREAM_BOTH void run_role(Role& role, Lanes& lanes)
 {
@@ -31,25 +31,18 @@ SLIPSTREAM_BOTH void run_role(Role& role, Lanes& lanes)
     }
 }
 
-template <class P>
-SLIPSTREAM_BOTH command read_request(const control_state<P>& s, typename P::team& team)
+/// A request (Value: command), or how far another role has come (feed_phase, schedule_phase).
+template <class P, class Value>
+SLIPSTREAM_BOTH Value read_word(const typename P::template word<u32>& word, typename P::team& team)
 {
-    const u32 value = team.broadcast(team.leader() ? P::load(edge::A9_phase, *s.request, order::acquire, scope::block) : 0u);
+    const u32 value = team.broadcast(team.leader() ? P::load(edge::A9_phase, word, order::acquire, scope::block) : 0u);
     team.sync();
-    return static_cast<command>(value);
+    return static_cast<Value>(value);
 }
 
-template <class P>
-SLIPSTREAM_BOTH feed_phase read_phase(const typename P::template word<u32>& phase, typename P::team& team)
-{
-    const u32 value = team.broadcast(team.leader() ? P::load(edge::A9_phase, phase, order::acquire, scope::block) : 0u);
-    team.sync();
-    return static_cast<feed_phase>(value);
-}
-
-/// Ingest or admission ends: nothing comes from it any more.
-template <class P>
-SLIPSTREAM_BOTH round_result end_feed(typename P::template word<u32>& phase, typename P::team& team, feed_phase value)
+/// A role ends: nothing comes from it any more.
+template <class P, class Value>
+SLIPSTREAM_BOTH round_result end_role(typename P::template word<u32>& phase, typename P::team& team, Value value)
 {
     team.sync();
     if (team.leader()) P::store(edge::R9_phase, phase, static_cast<u32>(value), order::release, scope::block);
@@ -63,7 +56,7 @@ public:
 
     SLIPSTREAM_BOTH round_result round(typename P::team& team)
     {
-        if (rounds_++ % P::look_at_request == 0) request_ = read_request<P>(s_, team);
+        if (rounds_++ % P::look_at_request == 0) request_ = read_word<P, command>(*s_.request, team);
         const command request = request_;
         if (request == command::abort || (request == command::park && !ingest_.watches())) return end(team, feed_phase::stopped);
         if (ingest_.step(team, request == command::run)) return round_result::busy;
@@ -75,7 +68,7 @@ private:
     SLIPSTREAM_BOTH round_result end(typename P::team& team, feed_phase phase)
     {
         ingest_.save(team);
-        return end_feed<P>(*s_.ingest_phase, team, phase);
+        return end_role<P>(*s_.ingest_phase, team, phase);
     }
 
     const control_state<P>& s_;
@@ -95,9 +88,9 @@ public:
         typename P::team& team = crew.team();
         const bool leads = crew.index() == 0;
         if (leads && rounds_++ % P::look_at_request == 0) {
-            request_ = read_request<P>(s_, team);
+            request_ = read_word<P, command>(*s_.request, team);
             // Read before the step: if ingest was dry then, a step that leaves nothing decoded leaves nothing behind.
-            feed_ = read_phase<P>(*s_.ingest_phase, team);
+            feed_ = read_word<P, feed_phase>(*s_.ingest_phase, team);
         }
         const command request = request_;
         const feed_phase before = feed_;
@@ -115,7 +108,7 @@ private:
     SLIPSTREAM_BOTH round_result end(typename P::crew& crew, feed_phase phase)
     {
         admission_.finish(crew);
-        return end_feed<P>(*s_.admission_phase, crew.team(), phase);
+        return end_role<P>(*s_.admission_phase, crew.team(), phase);
     }
 
     const control_state<P>& s_;
@@ -133,9 +126,9 @@ public:
     SLIPSTREAM_BOTH round_result round(typename P::team& team)
     {
         if (rounds_++ % P::look_at_request == 0) {
-            request_ = read_request<P>(s_, team);
+            request_ = read_word<P, command>(*s_.request, team);
             // Read before the step: if admission was dry then, a step that finds nothing leaves nothing behind.
-            feed_ = read_phase<P>(*s_.admission_phase, team);
+            feed_ = read_word<P, feed_phase>(*s_.admission_phase, team);
         }
         if (request_ == command::park || request_ == command::abort) return end(team, feed_phase::stopped);
         if (linker_.step(team)) return round_result::busy;
@@ -147,7 +140,7 @@ private:
     SLIPSTREAM_BOTH round_result end(typename P::team& team, feed_phase phase)
     {
         linker_.save(team);
-        return end_feed<P>(*s_.link_phase, team, phase);
+        return end_role<P>(*s_.link_phase, team, phase);
     }
 
     const control_state<P>& s_;
@@ -165,9 +158,9 @@ public:
     SLIPSTREAM_BOTH round_result round(typename P::team& team)
     {
         if (rounds_++ % P::look_at_request == 0) {
-            request_ = read_request<P>(s_, team);
+            request_ = read_word<P, command>(*s_.request, team);
             // Dry: every task is complete, and nothing becomes ready any more.
-            feed_ = read_phase<P>(*s_.link_phase, team);
+            feed_ = read_word<P, feed_phase>(*s_.link_phase, team);
         }
         const command request = request_;
         const feed_phase before = feed_;
@@ -176,7 +169,7 @@ public:
         if (request == command::park) {
             scheduler_.stop_dispatch();
             // Ingest may still mail a task, or what it has mailed is not adopted: its number would be given again.
-            parking = read_phase<P>(*s_.ingest_phase, team) != feed_phase::running && scheduler_.adopt(team);
+            parking = read_word<P, feed_phase>(*s_.ingest_phase, team) != feed_phase::running && scheduler_.adopt(team);
         }
         const bool busy = scheduler_.step(team);
         const bool parked = parking && scheduler_.workers_idle(team);
@@ -191,11 +184,7 @@ public:
 private:
     SLIPSTREAM_BOTH round_result end(typename P::team& team)
     {
-        team.sync();
-        if (team.leader())
-            P::store(edge::R9_phase, *s_.schedule_phase, static_cast<u32>(schedule_phase::finished), order::release,
-                     scope::block);
-        return round_result::finished;
+        return end_role<P>(*s_.schedule_phase, team, schedule_phase::finished);
     }
 
     const control_state<P>& s_;
@@ -215,11 +204,9 @@ public:
 
     SLIPSTREAM_BOTH round_result round(typename P::team& team)
     {
-        const u32 phase = team.broadcast(
-            team.leader() ? P::load(edge::A9_phase, *s_.schedule_phase, order::acquire, scope::block) : 0u);
-        team.sync();
+        const auto phase = read_word<P, schedule_phase>(*s_.schedule_phase, team);
         const bool busy = notifier_.step(team);
-        if (!busy && phase == static_cast<u32>(schedule_phase::finished)) {
+        if (!busy && phase == schedule_phase::finished) {
             notifier_.save(team);
             return round_result::finished;
         }

@@ -1,5 +1,6 @@
 // The worker's part in staging tasks that cross (crossing_stage.hpp): it waits for tasks of other parts, too, and counts a block
-// for each of its own task's stand-ins when it is done.
+// for each of its own task's stand-ins when it is done. A lone worker waits so for several tasks early, of its own part, too
+// (worker_port::await_several_early()).
 //
 // COST    of a mail that crosses, beside what others cost: one load of the chunk with its stand-ins, and an addition for each of
 //         them.
@@ -46,17 +47,12 @@ struct staged_mail {
     {
         typename P::template lane_array<awaited_task, 1> before;
         u32 left = low_bits(waits);
-        for (u32 attempt = 0; left != 0; ++attempt) { // written before the mail, but perhaps seen after it
+        for (u32 attempt = 0; left != 0; ++attempt) {
             if (attempt != 0) {
                 if (stopped(team, attempt - 1, done_now)) return verdict::leave;
                 P::pause(attempt - 1);
             }
-            left &= ~team.mask32([&](u32 k) {
-                if (!(left >> k & 1)) return false;
-                const abi::chunk chunk = P::load(edge::A4_mail, chunks[k], order::relaxed, scope::device);
-                before.at(0, k) = awaited_task::decode(chunk);
-                return awaited_task::tag_in(chunk) == tag;
-            });
+            left &= ~team.mask32([&](u32 k) { return (left >> k & 1) != 0 && read(k, before.at(0, k)); });
         }
         left = low_bits(waits);
         u32 suspects = 0;
@@ -95,12 +91,7 @@ struct staged_mail {
         bool failures = false;
         for (u32 attempt = 0; attempt < polls_max; ++attempt) {
             if (unread != 0)
-                unread &= ~team.mask32([&](u32 k) {
-                    if (!(unread >> k & 1)) return false;
-                    const abi::chunk chunk = P::load(edge::A4_mail, chunks[k], order::relaxed, scope::device);
-                    before.at(0, k) = awaited_task::decode(chunk);
-                    return awaited_task::tag_in(chunk) == tag;
-                });
+                unread &= ~team.mask32([&](u32 k) { return (unread >> k & 1) != 0 && read(k, before.at(0, k)); });
             left &= ~team.mask32([&](u32 k) {
                 if (!((left & ~unread) >> k & 1)) return false;
                 const finished_count count{load_finished(record(before.at(0, k).slot), lone)};
@@ -118,7 +109,7 @@ struct staged_mail {
     SLIPSTREAM_BOTH void count_for_stand_ins() const
     {
         abi::chunk list;
-        for (u32 attempt = 0;; ++attempt) { // written before the mail, as above
+        for (u32 attempt = 0;; ++attempt) { // no stop check: it was stored before the mail, and has only to arrive
             list = P::load(edge::A4_mail, chunks[waits_max - 1], order::relaxed, scope::device);
             if (awaited_task::tag_in(list) == tag) break;
             P::pause(attempt);
@@ -133,6 +124,15 @@ struct staged_mail {
     }
 
 private:
+    /// By a lane: what the mail waits for at place k; false while it is not there: written before the mail, but perhaps seen
+    /// after it.
+    SLIPSTREAM_BOTH bool read(u32 k, awaited_task& out) const
+    {
+        const abi::chunk chunk = P::load(edge::A4_mail, chunks[k], order::relaxed, scope::device);
+        out = awaited_task::decode(chunk);
+        return awaited_task::tag_in(chunk) == tag;
+    }
+
     SLIPSTREAM_BOTH bool stopped(team_type& team, u32 attempt, u32 done_now) const
     {
         if (attempt % P::look_for_stop != P::look_for_stop - 1) return false;

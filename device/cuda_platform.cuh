@@ -127,7 +127,7 @@ struct cuda_platform {
 
     __device__ static __forceinline__ void add(edge, word<u64>& w, u64 value, order, scope)
     {
-        // Only relaxed, device scope is used (finished counts).
+        // Only relaxed, device scope is used (finished counts, the watch word).
         asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;" ::"l"(&w.raw), "l"(value) : "memory");
     }
 
@@ -254,6 +254,10 @@ struct cuda_platform {
         {
             return __shfl_sync(0xffffffff, values.at(0, k), static_cast<int>(k));
         }
+        template <class Array> __device__ static __forceinline__ void gather32(Array& values, Array& index, Array& out)
+        {
+            out.at(0, rank()) = __shfl_sync(0xffffffff, values.at(0, rank()), static_cast<int>(index.at(0, rank())));
+        }
         template <class Array> __device__ static __forceinline__ void sums_before(Array& values)
         {
             const u32 own = values.at(0, rank());
@@ -291,8 +295,7 @@ struct cuda_platform {
         __device__ __forceinline__ T& at(u32 n, u32) { return values[n]; }
     };
 
-    /// Warps 4 to 7 of the control block, with named barriers of their own. Warp 6 leads: warp 4 shares its SM sub-partition
-    /// with the scheduler and warp 7 with the linker, on whom latency depends.
+    /// The warps of control_warps::admission, with named barriers of their own.
     struct crew {
         __device__ static constexpr u32 teams() { return 4; }
         __device__ static __forceinline__ u32 index() { return control_warps::crew_places() >> threadIdx.x / 32 * 4 & 3; }

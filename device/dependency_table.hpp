@@ -4,9 +4,9 @@
 // predecessor keeps a row of successors, each successor a count of predecessors: a completion clears one row and counts down.
 //
 // EDGES   that another one implies are not entered, where it is cheap to see (successors in fast memory, nine
-//         predecessors at most): with whom the predecessor that was linked last waits for, as its list of predecessors
-//         tells. (A task that is complete has seen all that it waited for complete, on its worker, too.) Failures do not
-//         go by edges, but by what tasks read.
+//         predecessors at most): with whom the predecessor that was linked last waits for, as far as the first waits_near_max
+//         places of its list tell. (A task that is complete has seen all that it waited for complete, on its worker, too.)
+//         Failures do not go by edges, but by what tasks read.
 // STAGING A task is handed to the scheduler when it waits for nobody, or staged: when all it waits for was handed over before it
 //   (waits_max tasks at most). Its workers then wait for the finished counts of those. The scheduler mails in the order in which
 //   tasks are handed over, so whatever a mail waits for was mailed before it (but for other parts' tasks, and stand-ins).
@@ -306,7 +306,7 @@ public:
     }
 
     /// A task that was handed over will not run: if another part was told of it, its count says so there.
-    SLIPSTREAM_BOTH bool breaks(team_type& team, u32 slot)
+    SLIPSTREAM_BOTH bool break_if_pointed_at(team_type& team, u32 slot)
     {
         if (!crossing_.is_pointed_at(slot) || blocks(slot) == 0) return false; // of a stand-in: below
         crossing_.break_count(team, slot, blocks(slot));
@@ -495,8 +495,8 @@ private:
     }
 
     /// Each task of `rows` is entered with its predecessors, a lane a task; waits.at(0, k) becomes their number. Not with those
-    /// whom the one that was linked last waits for by itself, as its list tells: it is complete after them, and what they wrote is
-    /// seen by whoever sees that it is.
+    /// whom the one that was linked last waits for by itself, as the first waits_near_max places of its list tell: it is complete
+    /// after them, and what they wrote is seen by whoever sees that it is.
     template <class SlotOf, class RowOf>
     SLIPSTREAM_BOTH void enter_apart(team_type& team, u32 rows, SlotOf slot_of, RowOf row_of,
                                      typename P::template lane_array<u32, 1>& waits) const

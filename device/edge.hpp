@@ -101,7 +101,7 @@
     X(P3_recorder,        "flight recorder: one 16-byte record, self-contained")                                        \
     X(P4_status,          "failure code of a body, and the mark beside a finished count: "                              \
                           "ordered by R5R12_fence of the same worker")                                                  \
-    X(P5_self,            "a word read back by its only writer")                                                        \
+    X(P5_self,            "a word read back by its only writer, or by who has it while that one is away")                     \
     X(P6_finished_reset,  "linker sets a finished count back that nobody waits for: "                                   \
                           "ordered for its next readers by R4A5_step_fence")                                            \
     X(P7_crossings,       "linker counts tasks that cross, and stand-ins: ordered by R14_ready for whom the scheduler is to mail") \

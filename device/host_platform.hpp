@@ -92,9 +92,9 @@ struct host_platform {
         hook(e);
         abi::chunk out;
 #if defined(__x86_64__) && !SLIPSTREAM_TSAN
-        (void)o; // x86 loads acquire
         __m128i v = _mm_load_si128(reinterpret_cast<const __m128i*>(&c.raw));
         asm volatile("" : "+x"(v)); // without it g++ may split the move into four loads, and the tag may come from an older state
+        if (o != order::relaxed) asm volatile("" : : : "memory"); // x86 loads acquire; so must the compiler
         _mm_storeu_si128(reinterpret_cast<__m128i*>(&out), v);
 #else
         (void)o;
@@ -214,6 +214,10 @@ struct host_platform {
             }
         }
         template <class Array> static u32 from_lane(Array& values, u32 k) { return values.at(0, k); }
+        template <class Array> static void gather32(Array& values, Array& index, Array& out)
+        {
+            for (u32 k = 0; k < 32; ++k) out.at(0, k) = values.at(0, index.at(0, k));
+        }
         template <class Array> static void sums_before(Array& values)
         {
             u32 sum = 0;

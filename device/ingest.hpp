@@ -25,16 +25,18 @@
 //         than twice what came last.
 // KEPT    s.kept is staged_slots + sizes::ahead_slots ring slots long. A look is staged behind the first staged_slots; what was
 //         left of the looks before, fewer slots than a message may have, moves right before it: a message lies in one piece.
-// OWNERS  this role alone: progress, incoming, kept, halves, parts, the stacks of free window slots and pool blocks. It writes
-//         records, task heads and pool blocks while their slot is filling: nobody else looks at them then.
+// OWNERS  this role alone: progress, incoming, kept, halves, streamed, message_places, the stacks of free window slots and pool
+//         blocks. It writes records, task heads and pool blocks while their slot is filling: nobody else looks at them then.
 // STATES  of a ring (ring_progress.stage)
-//   header  at a slot boundary, nothing held -> entries (slot and pool blocks taken together, or none: no hold and wait)
-//   entries -> scalars -> gate                by the chunks of the message
+//   header  at a slot boundary, nothing held -> entries (slot and pool blocks taken together, or none: no hold and wait), or, of
+//                                             a plain message with `after` entries, gate at once
+//   entries <-> second_half, -> scalars -> gate   by the chunks of the message
 //   gate    -> header                         once every task its `after` entries name has been handed to the scheduler;
 //                                             the decoded queue is first in, first out, so handed over = admitted earlier;
 //                                             and every CUDA stream they name is done (a look across the bus a step, while shut)
-// Only the ring whose gate is shut waits. A waiting ring holds one slot and at most entries_max pool blocks: the window has
-// more slots than rings and the pool more blocks than all rings together can hold while waiting (checked by the host).
+// Only the ring whose gate is shut waits. A waiting ring holds one slot and at most a message's pool blocks (blocks_per_message, by
+// the host): the window has more slots than rings and the pool more blocks than all rings together can hold while waiting
+// (checked by the host).
 //
 // EDGES  A0 (ring chunks, relaxed polls + one acquire fence at system scope: host memory written before submit is
 //            visible to the task)
@@ -225,9 +227,17 @@ private:
             else unseen_ = true;
         }
         count_look(team, popcount(wanted) * limit);
+        u32 watch_seen = 0; // by each lane, so that it flies with the rings' loads
         if (watched_ != no_ring)
-            watch_seen_ = watch_word{P::load(edge::P9_watch, *m_.watch, order::relaxed, scope::device)}.lower();
-        if (reach_ == glance_slots) return glance(team, first, wanted);
+            watch_seen = watch_word{P::load(edge::P9_watch, *m_.watch, order::relaxed, scope::device)}.lower();
+        const u32 fetched = reach_ == glance_slots ? glance(team, first, wanted) : fetch_and_stage(team, first, wanted, limit);
+        if (watched_ != no_ring) watch_seen_ = team.broadcast(watch_seen);
+        return fetched;
+    }
+
+    /// Stages what it loads.
+    SLIPSTREAM_BOTH u32 fetch_and_stage(team_type& team, u32 first, u32 wanted, u32 limit)
+    {
         typename P::template lane_array<abi::chunk, rings_at_once> chunks;
         u32 bad[rings_at_once];
         SLIPSTREAM_UNROLL
@@ -603,7 +613,7 @@ private:
         const u32 top = *s_.pool_free_count;
         if (slots_free == 0) return 0;
         const bool alone = watched
-            || (slots == 1 && may_go_alone(header_at(words), words[4]) && bypass_.open(m_.n.window_used - slots_free));
+            || (slots == 1 && may_go_alone(header_at(words), words[4]) && bypass_.open(team, m_.n.window_used - slots_free));
         if (!alone) bypass_.close();
         // First where messages begin. What is not a message's first chunk is looked at as if it were, and not used.
         lane_values length, blocks;
@@ -661,7 +671,7 @@ private:
         team.each32([&](u32 k) {
             if ((starts >> k & 1) == 0) return;
             const u32 number = popcount(starts & low_bits(k));
-            s_.parts[number] = {abi::slot_chunks * k, s_.free_slots[slots_free - 1 - number], top - below.at(0, k)};
+            s_.message_places[number] = {abi::slot_chunks * k, s_.free_slots[slots_free - 1 - number], top - below.at(0, k)};
             if (k != last) return;
             *s_.free_slot_count = slots_free - messages;
             *s_.pool_free_count = top - below.at(0, k) - blocks.at(0, k);
@@ -675,14 +685,14 @@ private:
         u32 known = ~s_.counters[handles_known]; // complement of the handles that must be known, so that the minimum is the most
         const u32 mine = team.mask32([&](u32 k) {
             if (k >= messages) return false;
-            const message_part part = s_.parts[k];
-            const u32* const w = words + 4 * part.first_chunk;
+            const message_place place = s_.message_places[k];
+            const u32* const w = words + 4 * place.first_chunk;
             const abi::message_header h = header_at(w);
             const bool waits = gated && k + 1 == messages;
             const bool leaves = ordered(h) && !waits && !alone && (h.flags & abi::flag_whole_memory) == 0;
-            describe(part.slot, r, first_number + k, h, ordered(h) || waits ? h.entries : 0, alone, watched);
-            chain_blocks(part.slot, part.top, blocks_for(h.entries), leaves ? h.entries : 0);
-            if (!waits) decoded_.put_ahead(k, part.slot);
+            describe(place.slot, r, first_number + k, h, ordered(h) || waits ? h.entries : 0, alone, watched);
+            chain_blocks(place.slot, place.top, blocks_for(h.entries), leaves ? h.entries : 0);
+            if (!waits) decoded_.put_ahead(k, place.slot);
             return !leaves && h.entries != 0;
         });
         if (!brief) {
@@ -703,18 +713,18 @@ private:
         } else {
             team.each32([&](u32 k) {
                 if (k >= messages) return;
-                const message_part part = s_.parts[k];
-                const u32* const w = words + 4 * part.first_chunk;
+                const message_place place = s_.message_places[k];
+                const u32* const w = words + 4 * place.first_chunk;
                 const abi::message_header h = header_at(w);
                 u32 entries = 0;
                 SLIPSTREAM_ONE_COPY
                 for (u32 c = 1; c < h.plain_chunks(); ++c) {
                     if (c > h.entry_chunks()) {
-                        store_scalars<P>(s_.types[h.type], h.scalars, m_.records[part.slot].words, w + 4 * c,
+                        store_scalars<P>(s_.types[h.type], h.scalars, m_.records[place.slot].words, w + 4 * c,
                                          c - 1 - h.entry_chunks());
                     } else {
                         const u32 in = entries_in(w + 4 * c);
-                        leave_entries(part, w + 4 * c, in, entries, (mine >> k & 1) == 0, known);
+                        leave_entries(place, w + 4 * c, in, entries, (mine >> k & 1) == 0, known);
                         entries += in & 3;
                     }
                 }
@@ -724,27 +734,28 @@ private:
         if (mine != 0)
             team.each32([&](u32 k) {
                 if (!(mine >> k & 1)) return;
-                const message_part part = s_.parts[k];
-                const u32* const w = words + 4 * part.first_chunk;
+                const message_place place = s_.message_places[k];
+                const u32* const w = words + 4 * place.first_chunk;
                 const abi::message_header h = header_at(w);
                 u32 entries = 0, afters = 0;
                 SLIPSTREAM_ONE_COPY
                 for (u32 c = 1; c <= h.entry_chunks(); ++c) {
                     const u32 in = entries_in(w + 4 * c);
-                    take_entries(team, s_.types[h.type], part.slot, ordered(h), pool_top(part.top, entries / pool_block_entries),
+                    take_entries(team, s_.types[h.type], place.slot, ordered(h), pool_top(place.top, entries / pool_block_entries),
                                  w + 4 * c, in, entries, entries - afters, false);
                     entries += in & 3;
                     afters += in == entry_is_after;
                 }
             });
         if (watched) bypass_.publish(team, hand_on_out(watch(), team, messages), messages);
-        else if (alone) bypass_.send(team, s_.parts[0].slot, header_at(words).type, static_cast<u64>(r) << 56 | first_number);
+        else if (alone)
+            bypass_.send(team, s_.message_places[0].slot, header_at(words).type, static_cast<u64>(r) << 56 | first_number);
         streak_ = !alone ? 0 : streak_ >> 8 == r ? streak_ + (streak_ % 256 < m_.n.watch_after) : r << 8 | 1;
         team.sync();
         decoded_.advance(gated ? messages - 1 : messages);
         rp.messages += gated ? messages - 1 : messages;
         if (gated) {
-            rp.slot = s_.parts[messages - 1].slot;
+            rp.slot = s_.message_places[messages - 1].slot;
             rp.stage = stage_gate;
         }
         return taken;
@@ -770,15 +781,15 @@ private:
             if (c >= end) return;
             const u32 first = first_of(c);
             if (c == first) return;
-            const message_part part = s_.parts[number_of(c)];
+            const message_place place = s_.message_places[number_of(c)];
             const abi::message_header h = header_at(words + 4 * first);
             const u32 rel = c - first - 1;
             if (rel >= h.entry_chunks()) {
-                store_scalars<P>(s_.types[h.type], h.scalars, m_.records[part.slot].words, words + 4 * c,
+                store_scalars<P>(s_.types[h.type], h.scalars, m_.records[place.slot].words, words + 4 * c,
                                  rel - h.entry_chunks());
             } else {
                 const u32 before = low_bits(c) & ~low_bits(first + 1); // this message's entries begin behind its header
-                leave_entries(part, words + 4 * c, in.at(0, c), rel + popcount(second & before) + popcount(third & before),
+                leave_entries(place, words + 4 * c, in.at(0, c), rel + popcount(second & before) + popcount(third & before),
                               (kept_back >> number_of(c) & 1) == 0, known);
             }
         });
@@ -788,17 +799,17 @@ private:
 
     /// By a lane: puts the entries of a plain message's chunk into the pool as they are, if `put`; `in` is what entries_in() says
     /// of it, `entries` come before. Lowers `known`, see take_plain.
-    SLIPSTREAM_BOTH void leave_entries(const message_part& part, const u32* w, u32 in, u32 entries, bool put, u32& known) const
+    SLIPSTREAM_BOTH void leave_entries(const message_place& place, const u32* w, u32 in, u32 entries, bool put, u32& known) const
     {
         if (in == entry_is_after) return;
         if ((w[0] & abi::handle_bit) == 0) {
-            if (put) leave_entry(part, entries, unresolved_entry::range(abi::mode_of(w[0]), address_in(w), w[2]));
+            if (put) leave_entry(place, entries, unresolved_entry::range(abi::mode_of(w[0]), address_in(w), w[2]));
             return;
         }
         known = least_known(known, w, in);
         SLIPSTREAM_UNROLL
         for (u32 i = 0; i < abi::chunk_payload_words; ++i)
-            if (i < in && put) leave_entry(part, entries + i, unresolved_entry::handle(w[i]));
+            if (i < in && put) leave_entry(place, entries + i, unresolved_entry::handle(w[i]));
     }
     /// The smaller of `known` and the complements of what must be known of the `in` handles at `w`.
     SLIPSTREAM_BOTH static u32 least_known(u32 known, const u32* w, u32 in)
@@ -810,9 +821,9 @@ private:
         }
         return known;
     }
-    SLIPSTREAM_BOTH void leave_entry(const message_part& part, u32 e, const table_entry& entry) const
+    SLIPSTREAM_BOTH void leave_entry(const message_place& place, u32 e, const table_entry& entry) const
     {
-        s_.set_pool_entry(pool_top(part.top, e / pool_block_entries), e % pool_block_entries, entry);
+        s_.set_pool_entry(pool_top(place.top, e / pool_block_entries), e % pool_block_entries, entry);
     }
 
     /// By a lane: stores the entries of a chunk, whole; `in` is what entries_in() says of it. The first is number e of its task,
@@ -995,7 +1006,7 @@ private:
     {
         const u32 r = streak_ >> 8;
         if (ahead_ring_ != no_ring || s_.progress[r].stage != stage_header
-            || !bypass_.open(m_.n.window_used - *s_.free_slot_count))
+            || !bypass_.open(team, m_.n.window_used - *s_.free_slot_count))
             return;
         const ring_progress& at = s_.progress[r];
         if (begin_out(watch(), team, bypass_.number(), at.position, at.messages, static_cast<u64>(r) << 56, *s_.pool_free_count,
@@ -1007,7 +1018,7 @@ private:
     SLIPSTREAM_BOTH void tend_watch(team_type& team, bool may_watch)
     {
         const ring_progress& at = s_.progress[watched_];
-        if (!tend_out(watch(), team, watch_seen_, may_watch && bypass_.goes_on(), at.position, at.messages,
+        if (!tend_out(watch(), team, watch_seen_, may_watch && bypass_.goes_on(team), at.position, at.messages,
                       static_cast<u64>(watched_) << 56, *s_.pool_free_count, s_.counters[handles_known]))
             watched_ = no_ring;
     }

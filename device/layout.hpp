@@ -2,7 +2,7 @@
 // block's fast memory.
 //
 // LAYOUT
-//   pinned (host and device)   rings[rings][ring_slots] of 64 B · host_page · ring_page[rings] · complete bits[rings][2048]
+//   pinned (host and device)   rings[rings][ring_slots] of 64 B · host_page · ring_page[rings] · complete bits[rings][4096]
 //                              · recorder[workers] of 16 B · handle table · flight log · stream join words · bus and pick counts
 //   device                     records[window] of 384 B · mailboxes[workers + copies of broadcasts] of 2688 B
 //                              · done[workers] of 4 B · watch word · type table
@@ -21,7 +21,8 @@
 //   record (args)         ingest and admission -> worker, device   record.next_block   ingest resets; workers draw
 //   record.status         worker -> scheduler, device          mailbox[w]          scheduler -> worker w, device
 //                                                                                  (its last words: worker w, for its next launch);
-//                                                                                  of tasks that come alone, ingest -> worker 0
+//                                                                                  of tasks that come alone, ingest -> worker 0,
+//                                                                                  which empties the places of blanks (watch.hpp)
 //                                                              mailbox[workers + i]   scheduler -> workers, see broadcast.hpp
 //   record.finished       workers add -> workers that wait, and the scheduler (broadcast.hpp), device; the linker resets it when
 //                         nobody can be waiting
@@ -29,7 +30,10 @@
 //   channel[a][b]         scheduler of part a -> scheduler of part b, device: see crossing.hpp
 //   staging_channel[a][b] linker of part a -> linker of part b, device: see crossing_stage.hpp
 //   record.finished of a stand-in   workers of the task's home add -> workers that wait, device: likewise
-//   done[w]               worker w -> scheduler, device (0: and ingest)   stop                notifier -> workers, device
+//   done[w]               worker w -> scheduler, device (0: and ingest); once it has left for a park, the scheduler
+//   stop                  notifier -> workers, device
+//   handle table          the host, before it names one -> ingest, system     handle cache, pages   ingest; admission, device
+//   notifier's mirror     the notifier alone
 //   watch                 ingest <-> worker 0, device, by additions: see watch_word
 //   fast memory           see the list SLIPSTREAM_CONTROL_FIELDS
 // STATES of a window slot
@@ -42,7 +46,7 @@
 // 16 W, pool books 12 a block of four accesses, what staged tasks wait for 62 W (and 108 W in device memory), the last mails
 // of each worker 5 K, access index 128 W (at most 32 K; half, quarter or none of it where the rest needs the room),
 // admission's batch 11 K and its rows of predecessors 8 W, ring slots in hand 4.6 to 10.7 K (shorter looks where else the
-// smallest access index had no room), bus counts 88, the rest about 86 W.
+// smallest access index had no room), bus counts 104, the rest about 86 W.
 // Accesses: 72 a block, with where the index has them; the others lie in device memory (sizes::pool_near_blocks). What the
 // control block takes of the 256 K of its SM, every worker lacks as L1: beyond 158 K (164 K with what is static) nine blocks
 // for eight window slots, as far as the 222 K that there are go.
@@ -174,7 +178,7 @@ struct host_page {
     alignas(abi::line_bytes) typename P::chunk_word failures[failures_kept]; ///< the last ones; see failure_record
 };
 
-/// What one ring's submitter reads, a line for each word.
+/// What one ring's submitter reads: what it has taken, and what is done, a line each.
 template <class P>
 struct ring_page {
     alignas(abi::line_bytes) typename P::template word<u64> consumed;  ///< ring slots taken by ingest
@@ -425,7 +429,7 @@ struct engine_memory {
 enum class stop_level : u32 { none = 0, park = 1, abort = 2 };
 
 /// Where one of the plain messages in hand begins, and the place it was given.
-struct message_part {
+struct message_place {
     u32 first_chunk; ///< among the staged ones
     u32 slot;
     u32 top; ///< the pool's stack when its blocks were taken
@@ -663,8 +667,10 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
 //   ingest fills while a slot is filling; the roles behind it read once it is decoded   pool_next .. first_block
 //   admission alone  live, index, book, exposed, orders, batch; it fills a row of predecessors before it hands the task on
 //   notifier alone   notices, flips, low_water
-//   linker alone     arriving .. targets, but for brief, joins and joins_both; meetings, crossings_linked. The scheduler reads
+//   linker alone     arriving .. targets, but for brief, joins and joins_both; meetings, crossings_linked, stand_ins,
+//                    stand_in_lists (which the scheduler reads), counted, pointed_at, staging_*. The scheduler reads
 //                    `targets` of broadcasts that are out, which stand still meanwhile
+//   ingest alone     watch
 //   ingest while a slot is filling, then linker and scheduler read   crossings
 //   between ingest and scheduler   bypass_number, bypass_slots, first_sent; the scheduler alone   bypass_adopted (bypass.hpp)
 //   linker fills before a task is handed over; the scheduler reads   brief, joins, joins_both, waits_near, waits_far
@@ -707,7 +713,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(incoming, u32, near, staged_rings * staged_slots * 16) /* ring slots of the poll in hand */                         \
     X(kept, u32, near, (staged_slots + s.ahead_slots) * 16)    /* of the busy ring: see ingest */                           \
     X(halves, u32, near, 3 * s.rings)                      /* first chunk of a two-chunk entry */                       \
-    X(parts, message_part, near, batch_messages)           /* the plain messages in hand */                             \
+    X(message_places, message_place, near, batch_messages) /* the plain messages in hand */                             \
     X(pool_free, u32, near, s.pool_blocks)                 /* stack of free pool blocks, the lowest on top at first */  \
     X(pool_free_count, u32, near, 1)                                                                                    \
     X(free_slots, u32, near, s.window)   /* stack of free window slots, likewise */                                     \
@@ -967,7 +973,7 @@ struct control_state {
 };
 
 /// Variables of the roles that must survive a park.
-enum scheduler_counter : u32 {
+enum role_counter : u32 {
     saved_in_flight,  ///< tasks linked and not complete (linker)
     handed_blocks,    ///< of tasks handed to the scheduler and not complete, without those that draw tickets (linker)
     handed_tasks,     ///< so many tasks (linker)

@@ -17,7 +17,8 @@
 //         A task that crosses (crossing.hpp) waits for its stand-ins, too, and is staged when they are ready or foreseen
 //         (crossing_stage.hpp). A stand-in has no blocks, and others are staged behind it.
 // EDGES   A26, R26 (crossing_stage.hpp) · A20 (a stand-in of a task is ready)
-//         · A10 (admitted: slot, row) -> R15 (linked), R14 (ready, staged) · A13 (reports) -> R14, R13_taken (looked at)
+//         · A10 (admitted: slot, row) -> R10_linked (the row was read), R15 (linked), R14 (ready, staged)
+//         · A13 (reports) -> R14, R13_taken (looked at)
 #pragma once
 #include "device/dependency_table.hpp"
 
@@ -113,7 +114,8 @@ private:
                 for (u32 bits = failed | cancelled; bits != 0; bits &= bits - 1) {
                     const u32 slot = report{team.from_lane(reported, lowest_bit(bits))}.slot();
                     if (table_.crossing().is_counted(slot)) table_.break_stand_in(team, slot);
-                    else if ((cancelled & bits & (0 - bits)) != 0 && table_.breaks(team, slot)) cancelled &= ~(bits & (0 - bits));
+                    else if ((cancelled & bits & (0 - bits)) != 0 && table_.break_if_pointed_at(team, slot))
+                        cancelled &= ~(bits & (0 - bits));
                 }
         }
         team.each32([&](u32 k) { slots.at(0, k) = report_of(k).slot(); });

@@ -52,8 +52,8 @@ struct mail {
     static constexpr u32 follows_bit = 1u << 15;
     static constexpr u32 block_bits = 11; ///< of a task that draws tickets it says nothing
     static constexpr u32 block_mask = (1u << block_bits) - 1;
-    static constexpr u32 idle_bit = 1u << 23; ///< above: of a broadcast its `blocks`, or, as its worker has it, its tag.
-                                              ///< Of a mail that is no broadcast: a blank, and below is its id
+    // Bits 11 to 22: of a broadcast its `blocks`, or, as its worker has it, its tag.
+    static constexpr u32 idle_bit = 1u << 23; ///< of a mail that is no broadcast: a blank, and below is its id
     static constexpr u32 broadcast_bit = 1u << 24;
     static constexpr u32 bypass_bit = 1u << 25; ///< of one-block tasks only, as the next one
     static constexpr u32 brief_bit = 1u << 26;
@@ -98,6 +98,8 @@ struct broadcast_mail {
     static constexpr u32 workers_max = mail::block_mask;
     static constexpr u32 tag_mask = (1u << 12) - 1;
 };
+static_assert(broadcast_mail::workers_max << mail::block_bits < mail::idle_bit
+              && broadcast_mail::tag_mask << mail::block_bits < mail::idle_bit);
 
 /// The completion word: mails answered, and what is to be said of the last ones. A mailbox may be emptied between two polls.
 struct done_word {

@@ -155,7 +155,7 @@ struct worker_shared {
     using P = cuda_platform;
 
     inbox<P> box;
-    mail order; ///< the mail to come, for those who did not read it
+    mail next;                ///< the mail to come, for those who did not read it
     inbox<P>::findings found; ///< what was known then. More may be found while a worker waits
     // Of each mail that was read.
     __align__(16) u32 words[P::mailbox_depth][abi::task_words_max];
@@ -313,7 +313,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                     },
                     early);
                 if (leader) {
-                    shared.order = next;
+                    shared.next = next;
                     shared.found = box.found;
                 }
                 structs.store(port, shared);
@@ -327,7 +327,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                 }
             }
             __syncthreads();
-            mine = shared.order;
+            mine = shared.next;
             if (mine.leaves()) {
                 if (leader) port.leave(mine);
                 return;
@@ -464,48 +464,14 @@ __device__ inline void copy_words(void* to, const void* from, u32 bytes)
 
 extern __shared__ __align__(16) unsigned char dynamic_shared[];
 
-// One function a role. Inlined: the kernel's parameters are then read at places known when it is compiled; called, by an address.
-template <u32 Groups, bool Several, bool Broadcasts>
-__device__ __forceinline__ void run_scheduler(const kernel_arguments<cuda_platform>& args)
+// Inlined: the kernel's parameters are then read at places known when it is compiled; called, by an address.
+template <class Role, class Lanes = cuda_platform::team, class... More>
+__device__ __forceinline__ void run_resident(const kernel_arguments<cuda_platform>& args, More... more)
 {
     const control_state<cuda_platform> state(args.memory.n, args.offsets, dynamic_shared, args.far);
-    cuda_platform::team team;
-    scheduler_role<cuda_platform, Groups, Several, Broadcasts> role(args.memory, state);
-    run_role<cuda_platform>(role, team);
-}
-
-template <u32 AheadSlots>
-__device__ __forceinline__ void run_ingest(const kernel_arguments<cuda_platform>& args)
-{
-    const control_state<cuda_platform> state(args.memory.n, args.offsets, dynamic_shared, args.far);
-    cuda_platform::team team;
-    ingest_role<cuda_platform, AheadSlots> role(args.memory, state);
-    run_role<cuda_platform>(role, team);
-}
-
-template <bool Several>
-__device__ __forceinline__ void run_linker(const kernel_arguments<cuda_platform>& args)
-{
-    const control_state<cuda_platform> state(args.memory.n, args.offsets, dynamic_shared, args.far);
-    cuda_platform::team team;
-    linker_role<cuda_platform, Several> role(args.memory, state);
-    run_role<cuda_platform>(role, team);
-}
-
-__device__ __forceinline__ void run_admission(const kernel_arguments<cuda_platform>& args)
-{
-    const control_state<cuda_platform> state(args.memory.n, args.offsets, dynamic_shared, args.far);
-    cuda_platform::crew crew;
-    admission_role<cuda_platform> role(args.memory, state);
-    run_role<cuda_platform>(role, crew);
-}
-
-__device__ __forceinline__ void run_notifier(const kernel_arguments<cuda_platform>& args)
-{
-    const control_state<cuda_platform> state(args.memory.n, args.offsets, dynamic_shared, args.far);
-    cuda_platform::team team;
-    notifier_role<cuda_platform> role(args.memory, state, args.residency_ns);
-    run_role<cuda_platform>(role, team);
+    Lanes lanes;
+    Role role(args.memory, state, more...);
+    run_role<cuda_platform>(role, lanes);
 }
 
 template <u32 PerSm, bool Broadcasts>
@@ -516,20 +482,26 @@ __device__ __forceinline__ void run_control(const kernel_arguments<cuda_platform
     if (threadIdx.x == 0)
         reset_phases<cuda_platform>({args.memory.n, args.offsets, dynamic_shared, args.far});
     __syncthreads();
+    using P = cuda_platform;
     switch (threadIdx.x / 32) {
     case control_warps::scheduler:
         // Where there are four parts or more each has one group of workers: others are not looked for (device/tried.md).
-        if (args.memory.n.parts == 1) run_scheduler<cuda_worker_groups(PerSm, false), false, Broadcasts>(args);
-        else if (PerSm == 1 && args.memory.n.workers <= 32) run_scheduler<1, true, false>(args);
-        else run_scheduler<cuda_worker_groups(PerSm, true), true, false>(args);
+        if (args.memory.n.parts == 1)
+            run_resident<scheduler_role<P, cuda_worker_groups(PerSm, false), false, Broadcasts>>(args);
+        else if (PerSm == 1 && args.memory.n.workers <= 32)
+            run_resident<scheduler_role<P, 1, true, false>>(args);
+        else
+            run_resident<scheduler_role<P, cuda_worker_groups(PerSm, true), true, false>>(args);
         break;
-    case control_warps::ingest: run_ingest<PerSm == 1 ? ahead_slots_max : ahead_slots_least>(args); break;
-    case control_warps::notifier: run_notifier(args); break;
+    case control_warps::ingest:
+        run_resident<ingest_role<P, PerSm == 1 ? ahead_slots_max : ahead_slots_least>>(args);
+        break;
+    case control_warps::notifier: run_resident<notifier_role<P>>(args, args.residency_ns); break;
     case control_warps::linker:
-        if (args.memory.n.parts > 1) run_linker<true>(args);
-        else run_linker<false>(args);
+        if (args.memory.n.parts > 1) run_resident<linker_role<P, true>>(args);
+        else run_resident<linker_role<P, false>>(args);
         break;
-    default: run_admission(args); break;
+    default: run_resident<admission_role<P>, P::crew>(args); break;
     }
     __syncthreads();
     copy_words(args.near_saved, dynamic_shared, args.offsets.near_bytes);

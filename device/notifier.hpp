@@ -42,7 +42,7 @@ public:
     {
         const bool published = publish(team);
         // A look at the command word is a bus round trip; a park may wait for a few dozen microseconds.
-        if (rounds_++ % P::look_around == 0) watch(team);
+        if (rounds_++ % P::look_around == 0) look_at_command(team);
         return published;
     }
 
@@ -182,7 +182,7 @@ private:
     }
 
     /// Commands from the host, the residency limit, the heartbeat.
-    SLIPSTREAM_BOTH void watch(team_type& team)
+    SLIPSTREAM_BOTH void look_at_command(team_type& team)
     {
         if (team.leader()) {
             ++s_.bus[command_looks];

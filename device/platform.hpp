@@ -15,7 +15,9 @@
 //   P::look_around, P::look_for_stop    rounds between two looks at what rarely changes (command word; stop word): looking costs
 //                                        a bus round trip on the GPU, nothing in the model
 //   P::look_at_request, P::look_at_rings ... at the other roles' phases; at the other rings while one is busy
-//   P::pause(attempt)                       one step of a wait strategy; every loop around it has a stop check
+//   P::pause(attempt)                       one step of a wait strategy; every loop around it has a stop check, or waits for what
+//                                        was stored before it began, and says so
+//   P::keep(value)                          a value that the compiler shall not find out again by itself
 //   P::clock_ns()                           monotonic nanoseconds
 //   P::team, P::lane_array, P::crew         the lanes that run one role together (below)
 //
@@ -29,9 +31,11 @@
 //   masks32<N>(load, pred)  N such masks, of pred(n, k, load(n, k)), with all loads issued before the first is looked at
 //   each_hit(mask, pred, hit)  hit(j, k) for each j in mask and k = 0..31 with pred(j, k); lanes do their own hits, implies sync()
 //   match32(mask, key, first)  first.at(0, k): the lowest item in mask with the key of item k, for each k in mask; implies sync()
-//   broadcast(value)        the leader's value on every lane; from_lane(array, k): item k of a lane_array<u32, 1>
+//   broadcast(value)        the leader's value on every lane; from_lane(array, k): item k of a lane_array<u32, 1>, on every lane
+//   gather32(array, index, out)   out.at(0, k) = item index.at(0, k) of the array, k = 0..31
 //   sums_before(array)      each item of a lane_array<u32, 1> becomes the sum of those before it
-//   any(pred), reduce_min(value), reduce_add(value)   of values alone: as broadcast() and from_lane() they order no memory
+//   any(pred), reduce_min(value), reduce_add(value)   of values alone: as broadcast(), from_lane() and gather32() they order no
+//                           memory
 // Not collective, by any lane, on memory that this team (crew) alone uses: add(word, value), which returns the value before,
 // set_bits(word, bits) and clear_bits(word, bits), which return the word before, and claim(word, value), which stores the
 // value, never the same twice, if the word is 0 and says whether it did, join(word, value), which does so with values that may

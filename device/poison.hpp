@@ -5,7 +5,7 @@
 // pure write that succeeds behind the failure heals the bytes it covers. Every poison carries its root cause: the number of the
 // failure that it goes back to. A whole-memory task reads and writes everything.
 //
-// WHEN  judged once, when all predecessors are retired and nothing is mailed: whoever could change the answer either is a
+// WHEN  judged once, when all predecessors are complete and nothing is mailed: whoever could change the answer either is a
 //       predecessor (done, its poison entered before its successors were woken) or waits for the task. (A predecessor's
 //       predecessor may be done and not yet seen; had it failed, the predecessor would have been skipped.) Only who was
 //       judged heals: who was mailed before there was poison comes before the task that failed, if they meet, and may be

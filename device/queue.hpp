@@ -1,7 +1,8 @@
 // A bounded single-producer single-consumer queue between two roles of the control block.
 //
 // LAYOUT  tail  word, counts entries ever pushed (wraps) · head  word, counts entries ever popped · entries[capacity]
-// OWNERS  tail, entries: the producer writes, the consumer reads · head: the consumer writes, the producer reads
+// OWNERS  tail, entries: the producer writes, the consumer reads (and of what is published and not popped, writes: replace())
+//         · head: the consumer writes, the producer reads
 // STATES  entry i: empty (i >= tail) -> full (head <= i < tail) by the producer's publish -> empty by the consumer's release
 // EDGES   RPush (publish) pairs with APop: the entry, and everything the producer did before it
 //         RPop (release) pairs with APush: the consumer is done with the entry, it may be overwritten. Relaxed, by the queue's

@@ -49,7 +49,8 @@
 //         outstanding[slot]: answers due. Without tickets: of all blocks, from the start. With tickets: of the invited workers,
 //         and one more until the tickets are drawn. Of a bypassed one: its answer, and its turn. 0: complete. Of a broadcast
 //         that is not booked nothing is taken off.
-// EDGES   A5 (done, relaxed poll) + R4A5 (one acq_rel fence at device scope) + R4 (mail, relaxed): completion -> successor.
+// EDGES   A5 (done, relaxed poll) + R4A5 (fences at device scope: acquire, the team's barrier, release) + R4 (mail, relaxed):
+//         completion -> successor.
 //         Without the fence PTX gives no causality from the completed worker to the mailed one.
 //         R13 (completed) goes out before the fence, so that the linker works meanwhile: what it hands back (A14) is mailed after
 //         the fence. Nobody else learns of the completion before it: the notifier (R6) is told after.

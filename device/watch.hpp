@@ -27,9 +27,10 @@
 // COST      the worker: where the blank's message will be (1 RT of L2), then looks at the ring, a bus round trip of 8 chunks each,
 //           the first with the addition that begins the blank; a look at the type and at what handles name (1 RT of L2, all
 //           together) and an addition that is not waited for; behind the body one fence, of system scope. Ingest:
-//           a look at the word, which flies with its look at the other rings; a fence and three stores for each blank. On the bus:
-//           128 B a look, for as long as nothing comes.
-// OWNERS    ingest: watch_book, blank places · worker 0: inbox::watched
+//           a look at the word, which flies with its look at the other rings; of each blank five stores and one to fast memory,
+//           of all that it mails at a time one fence. On the bus: 128 B a look, for as long as nothing comes.
+// OWNERS    ingest: watch_book, blank places, and of a blank's record blocks, status and position · worker 0: inbox::watch,
+//           worker_books::watched, and the places that it declines
 // EDGES     R21_bypass_fence -> R21_bypass_mail · A4_mail: blank_place, and what the tasks before wrote
 //           A0_ring_publish, A0_ring_fence by worker 0: the message, and what the host wrote before it
 //           R25_declined, R25_declined_fence -> A25_declined_fence: the emptied place
@@ -98,6 +99,7 @@ struct watch_tables {
         if (in_flight + count > most) count = in_flight < most ? most - in_flight : 0;
         while (count != 0 && (ahead + count) * blocks_each > pool_free) --count;
         if (count == 0) return before;
+        team.sync(); // all lanes have read what the leader changes now
         if (team.leader()) {
             // The ids of withdrawn blanks never come to look like later ones.
             if (watch_word::between(book->withdrawn, book->posted) > watch_word::ids / 4) move_withdrawn(book->known);
@@ -384,21 +386,25 @@ private:
         const abi::message_header h = abi::message_header::decode(
             {{team.from_lane(firsts, 0), team.from_lane(seconds, 0), team.from_lane(thirds, 0), 0}});
         if (!h.plain() || !may_go_alone(h, team.from_lane(firsts, 1))) return false;
-        typename P::template lane_array<u32, 3> of_chunk; // the words of the chunk that the lane's word is in
-        lane_words payload, places;                       // the lane's word; which one of its chunk
+        lane_words chunk_of, places, payload; // of the lane's word: its chunk, which one of its words, and itself
+        lane_words of_chunk[3];               // the words of that chunk
         team.each32([&](u32 k) {
-            const u32 chunk = k < payload_words ? 1 + (k >= 3) + (k >= 6) : 0;
-            of_chunk.at(0, k) = team.from_lane(firsts, chunk);
-            of_chunk.at(1, k) = team.from_lane(seconds, chunk);
-            of_chunk.at(2, k) = team.from_lane(thirds, chunk);
+            chunk_of.at(0, k) = k < payload_words ? 1 + (k >= 3) + (k >= 6) : 0;
             places.at(0, k) = k - 3 * (k >= 3) - 3 * (k >= 6);
-            const u32 later = places.at(0, k) == 1 ? of_chunk.at(1, k) : of_chunk.at(2, k);
-            payload.at(0, k) = places.at(0, k) == 0 ? of_chunk.at(0, k) : later;
+        });
+        team.gather32(firsts, chunk_of, of_chunk[0]);
+        team.gather32(seconds, chunk_of, of_chunk[1]);
+        team.gather32(thirds, chunk_of, of_chunk[2]);
+        team.each32([&](u32 k) {
+            const u32 place = places.at(0, k);
+            const u32 later = place == 1 ? of_chunk[1].at(0, k) : of_chunk[2].at(0, k);
+            payload.at(0, k) = place == 0 ? of_chunk[0].at(0, k) : later;
         });
         const u32 entry_words = 3 * h.entry_chunks(); // then scalars, three a chunk
-        const auto by_handles = [&](u32 k) { return (of_chunk.at(0, k) & abi::handle_bit) != 0; };
+        const auto by_handles = [&](u32 k) { return (of_chunk[0].at(0, k) & abi::handle_bit) != 0; };
         const u32 entries = team.mask32([&](u32 k) { // their first words
-            const bool second = (of_chunk.at(1, k) & abi::handle_bit) != 0, third = (of_chunk.at(2, k) & abi::handle_bit) != 0;
+            const bool second = (of_chunk[1].at(0, k) & abi::handle_bit) != 0;
+            const bool third = (of_chunk[2].at(0, k) & abi::handle_bit) != 0;
             const u32 place = places.at(0, k);
             return (k < entry_words) & ((place == 0) | (by_handles(k) & second & ((place == 1) | third)));
         });
@@ -427,7 +433,7 @@ private:
                 entry_resolver<P>::set_words(
                     words + offsets.at(0, k), (rects >> number(k) & 1) != 0,
                     by_handles(k) ? raw_access::of(named.at(0, k))
-                                  : raw_access{address_in(of_chunk.at(0, k), of_chunk.at(1, k)), of_chunk.at(2, k)});
+                                  : raw_access{address_in(of_chunk[0].at(0, k), of_chunk[1].at(0, k)), of_chunk[2].at(0, k)});
             } else if (k < payload_words && k >= entry_words && number(k) < scalars) {
                 P::set(words[offsets.at(0, k)], payload.at(0, k));
             }

@@ -25,7 +25,7 @@
 // One that crosses (crossing_stage.hpp): out of line, see crossing_worker.hpp.
 // A blank (watch.hpp): an addition that is waited for, then looks at the ring, out of line.
 //
-// OWNERS  worker w alone writes done[w] (once it has left for a park, the scheduler) recorder[w], picks[w] and the counts
+// OWNERS  worker w alone writes done[w] (once it has left for a park, the scheduler), recorder[w], picks[w] and the counts
 //         behind mailbox[w], which it alone reads (broadcasts heard, too); worker 0 alone early marks.
 // EDGES   A4 (mail, relaxed poll) + A4_mail_fence (acquire, device): the record, and all writes of the predecessors
 //         R5R12_fence (release, device), then R12 (finished count) and R5 (done): the body's writes
@@ -494,12 +494,7 @@ public:
     SLIPSTREAM_BOTH void answer_released(const mail& letter, finished_word& finished)
     {
         P::add(edge::R12_finished, finished, finished_count::block, order::relaxed, scope::device);
-        worker_books& books = box_.books;
-        books.done = done_word::make(letter.tag, done_word{books.done}.skipped_before(1), books.done & done_word::failed_bit);
-        P::store(edge::R5_done, m_.done[worker_], books.done, order::relaxed, scope::device);
-        books.stumbles <<= 1;
-        books.level = stop_level::none;
-        box_.answered = letter.tag;
+        say_answered(letter.tag);
     }
 
     /// Tells the host of a bypassed task whose block has run and not failed, and answers, behind one fence. No answer is owed then.
@@ -667,16 +662,19 @@ private:
     SLIPSTREAM_BOTH void pass_over(team_type& team)
     {
         team.sync();
-        if (team.leader()) {
-            const u32 tag = box_.next().tag;
-            worker_books& books = box_.books;
-            books.done = done_word::make(tag, done_word{books.done}.skipped_before(1), books.done & done_word::failed_bit);
-            P::store(edge::R5_done, m_.done[worker_], books.done, order::relaxed, scope::device);
-            books.stumbles <<= 1;
-            books.level = stop_level::none;
-            box_.answered = tag;
-        }
+        if (team.leader()) say_answered(box_.next().tag);
         team.sync();
+    }
+
+    /// The answer to a mail that nothing is to be said of, behind a fence.
+    SLIPSTREAM_BOTH void say_answered(u32 tag)
+    {
+        worker_books& books = box_.books;
+        books.done = done_word::make(tag, done_word{books.done}.skipped_before(1), books.done & done_word::failed_bit);
+        P::store(edge::R5_done, m_.done[worker_], books.done, order::relaxed, scope::device);
+        books.stumbles <<= 1;
+        books.level = stop_level::none;
+        box_.answered = tag;
     }
 
     /// A worker that waits with a staged mail leaves for a park, too: the mail stays where it is, and the next launch's worker

@@ -22,6 +22,11 @@ struct deep_with_aborts : with_aborts {
     static constexpr u32 mailbox_depth = 4;
 };
 
+/// Lanes of ingest; all other roles have one.
+template <class P> inline constexpr u32 ingest_lanes = 1;
+using P4 = model_platform<4>;
+template <> inline constexpr u32 ingest_lanes<P4> = 4;
+
 /// A worker that waits with a staged mail leaves for a park without saying so.
 struct leaves_silently : with_aborts {
     using with_aborts::store;
@@ -78,7 +83,7 @@ report engine_run(const std::vector<test_task>& program, options how, bool park,
         auto boundary = std::make_shared<launches>();
         label(boundary->left, "left");
         label(boundary->round, "round");
-        const u32 roles = 4 + P::crew::teams() + size.workers; // each team of the crew reports by itself
+        const u32 roles = 3 + ingest_lanes<P> + P::crew::teams() + size.workers; // each lane and team reports by itself
         const u32 kernels = park ? 2 : 1;
         // A role in every launch of the kernel; the service prepares the next launch when all have left.
         auto resident = [=](auto body) {
@@ -134,7 +139,7 @@ report engine_run(const std::vector<test_task>& program, options how, bool park,
                 P::store(edge::R8_command, e->m.page->command_word, static_cast<u32>(device::command::drain), order::release,
                          scope::system);
             });
-        ex.spawn("ingest", device_block(0), resident([=] { run<P>(device::ingest_role<P>(e->m, e->s)); }));
+        ex.spawn_team("ingest", device_block(0), ingest_lanes<P>, resident([=] { run<P>(device::ingest_role<P>(e->m, e->s)); }));
         ex.spawn_team("admission", device_block(0), P::crew::teams(), resident([=] { run_admission(*e); }));
         ex.spawn("linker", device_block(0), resident([=] { run<P>(device::linker_role<P>(e->m, e->s)); }));
         ex.spawn("scheduler", device_block(0), resident([=] { run<P>(device::scheduler_role<P>(e->m, e->s)); }));
@@ -331,6 +336,13 @@ TEST_CASE("worker 0 takes tasks from the ring itself while they come one by one,
     const options of_deep = walks("engine, watch, three blanks", 8000, 12);
     CHECK_FALSE(engine_run<deep_with_aborts>(twice, of_deep, false, host_waits::each_task, deep).failure);
     CHECK(seen.taken_from_ring >= 1);
+    // Ingest's lanes look at worker 0's words each by itself, and go the same way.
+    for (const auto* program : {&lone, &mixed}) {
+        seen = {};
+        const options of_lanes = walks("engine, watch, ingest of four lanes", 1500);
+        CHECK_FALSE(engine_run<P4>(*program, of_lanes, false, host_waits::each_task, size).failure);
+        CHECK(seen.bypassed >= 1);
+    }
     // A blank that was declined, and the mails that get its number, in its place.
     const std::vector<test_task> wide = {{{{0, W}}}, {.accesses = {{0, R}}, .blocks = 2}, {{{0, RW}}}};
     size.staging = size.chaining = size.answers_late = false;

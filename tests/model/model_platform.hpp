@@ -222,6 +222,14 @@ struct model_platform {
             return reduce("from_lane", k % size() == rank() ? static_cast<u32>(values.at(0, k)) : 0u,
                           [](u32 a, u32 b) { return a | b; });
         }
+        template <class Array> static void gather32(Array& values, Array& index, Array& out)
+        {
+            for (u32 j = 0; j < 32; ++j) {
+                const u32 item = from_lane(values, j);
+                for (u32 k = rank(); k < 32; k += size())
+                    if (index.at(0, k) == j) out.at(0, k) = item;
+            }
+        }
         template <class T> static T broadcast(T v)
         {
             static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 256);

@@ -282,7 +282,8 @@ TEST_CASE("a task that joined a stream is handed over after the stream's work; b
         INFO(device::edge_name(e));
         CHECK(join({.name = "stream join, weakened", .search = search::random, .executions_max = 3000, .seconds_max = 16}).failure);
     }
-    const options walks{.name = "stream join, asked for first", .search = search::random, .executions_max = 3000, .seconds_max = 16};
+    const options walks{
+        .name = "stream join, asked for first", .search = search::random, .executions_max = 3000, .seconds_max = 16};
     CHECK_FALSE(join(walks, true).failure);
     mutate weaker(edge::A16_stream_done);
     const report r = join(walks, true);

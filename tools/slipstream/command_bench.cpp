@@ -60,7 +60,8 @@ void refuse_flags_of_others(const options& o)
         if (!given(o, flag) || among(takers, o.benchmark)) continue;
         std::string instead;
         for (const std::string_view name : takers) instead += (instead.empty() ? "" : ", ") + std::string(name);
-        refuse(flag, takers.size() == 1 ? ", or use 'bench " + instead + "', which does" : ", or use one of these, which do: " + instead);
+        refuse(flag, takers.size() == 1 ? ", or use 'bench " + instead + "', which does"
+                                        : ", or use one of these, which do: " + instead);
     }
     const struct {
         const char* flag;

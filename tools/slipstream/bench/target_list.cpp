@@ -78,7 +78,8 @@ void target_list::missing(const std::string& reference_name)
     t.outcome = verdict::not_measured;
     const std::string trouble = floors_.trouble_of(reference_name);
     if (t.why.empty())
-        t.why = "'" + reference_name + "' " + (trouble.empty() ? "was not measured in this run" : "was measured and is wrong: " + trouble);
+        t.why = "'" + reference_name + "' "
+            + (trouble.empty() ? "was not measured in this run" : "was measured and is wrong: " + trouble);
 }
 
 double target_list::figure_value() const
