@@ -24,6 +24,7 @@ enum class task_state : u32 {
 /// A failed task poisons what it writes. Tasks that read poison, or name a failed or cancelled task by `after`, are cancelled
 /// in their turn and poison what they write. Orders without data (a write after a read or a write) pass nothing on; a task that
 /// only writes a range and succeeds heals it. What a failed task wrote, and what a cancelled one did not, is unspecified.
+/// What became of these tasks is kept for as long as the runtime lives: some 100 bytes each.
 struct task_status {
     task_state state = task_state::pending;
     u32 code = 0;      ///< failed: the body's code; cancelled: the code of `cause`

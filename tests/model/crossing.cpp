@@ -249,7 +249,7 @@ TEST_CASE("crossing tasks among staged ones", "[model][crossing]")
     // Two behind each other before and behind the one that crosses, in both parts.
     const std::vector<test_task> program = {{{{2, W}}}, {{{2, RW}}}, {{{2, R}, {0, W}}}, {{{0, RW}}}, {{{0, RW}, {1, W}}},
                                             {{{2, RW}}}, {{{2, RW}}}};
-    CHECK_FALSE(run(and_back, {.name = "crossing, staged, there and back", .seconds_max = 20}, {.staging = true}).failure);
+    CHECK_FALSE(run(and_back, {.name = "crossing, staged, there and back", .seconds_max = 6}, {.staging = true}).failure);
     CHECK_FALSE(run(program, walks("crossing, chains before and behind"), {.staging = true}).failure);
     CHECK_FALSE(run(program, walks("crossing, chains before and behind, linker beside"),
                     {.staging = true, .linker_beside = true}).failure);

@@ -103,7 +103,7 @@ const std::vector<test_task> mixed = {{{{1, RW}}}, {{{0, RW}, {2, RW}}, 1, 4}, {
 TEST_CASE("a ring of 2 slots passes messages across its wrap", "[model][ring]")
 {
     for (const form& f : forms) {
-        const report r = pass<P1>({{}, {}, {}}, {.name = named("ring 2, three roles", f), .seconds_max = 5},
+        const report r = pass<P1>({{}, {}, {}}, {.name = named("ring 2, three roles", f), .seconds_max = 3},
                                   {.ring_slots = 2, .window_used = 2, .streamed = f.streamed, .by_slots = f.by_slots});
         CHECK_FALSE(r.failure);
     }

@@ -272,7 +272,7 @@ TEST_CASE("broadcasts: tasks of several blocks mailed to all workers at once kee
 {
     const std::vector<test_task> two(blocks_of_two.begin(), blocks_of_two.begin() + 2);
     for (const engine_size& size : {to_all(plain), to_all(lone)}) {
-        const report r = run(two, {.name = "two broadcasts", .seconds_max = 8}, size);
+        const report r = run(two, {.name = "two broadcasts", .seconds_max = 4}, size);
         CHECK_FALSE(r.failure);
         CHECK((seen.broadcasts_least == 4 && seen.broadcasts_most == 4 && seen.sent_to_all_most == 2));
         CHECK_FALSE(run(blocks_of_two, walks("three broadcasts"), size).failure);
