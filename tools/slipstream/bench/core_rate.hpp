@@ -1,7 +1,7 @@
 // How fast the core under a thread is: additions a nanosecond that wait for nothing.
 //
-// What a submission costs is what its core lends: where the core's other hyperthread works, too, a thread does half as many
-// additions, and a submission takes up to twice as long. Nothing else tells the one state from the other.
+// What a submission costs is what its core lends: where the core's other hyperthread works, too, a thread may do half as
+// many additions, and a submission take twice as long (device/tried.md). Nothing else tells the one state from the other.
 #pragma once
 #include <chrono>
 #include <cstdint>
