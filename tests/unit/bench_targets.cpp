@@ -22,11 +22,11 @@ floor_entry floor_of(const char* name, double us)
     return {name, "us", floor_kind::limit, [=](u32) { return floor_result{{us}, true}; }};
 }
 
-/// The row that `judge` makes of this figure, on a GPU where a floor takes 2 us and another came out as noise.
+/// The row that `judge` makes of this figure, on a GPU where two floors take 2 and 1.5 us and another came out as noise.
 template <class Judge> target judged(const figure& f, Judge judge)
 {
-    floor_book floors({floor_of("floor", 2), floor_of("noise", -1)}, 1);
-    floors.prepare({"floor", "noise"});
+    floor_book floors({floor_of("floor", 2), floor_of("faster", 1.5), floor_of("noise", -1)}, 1);
+    floors.prepare({"floor", "faster", "noise"});
     target_list list(floors, true);
     list.row("a row", "few", f);
     judge(list);
@@ -53,6 +53,19 @@ TEST_CASE("a time of 0 or less is noise: not measured, whatever the limit", "[be
     CHECK(judged(of(3100, "ns"), by_floor).outcome == verdict::falls_short);
     const auto by_noise = [](target_list& list) { list.limit_by("noise", 1.5, "<= 1.5 x floor"); };
     CHECK(judged(of(3, "us"), by_noise).outcome == verdict::not_measured);
+}
+
+TEST_CASE("of several alternatives the fastest decides, and one without a figure leaves no verdict", "[bench]")
+{
+    const auto by = [](std::vector<std::string> names) {
+        return [=](target_list& list) { list.limit_by(names, 1, "<= the faster of them"); };
+    };
+    for (const auto& names : {std::vector<std::string>{"floor", "faster"}, {"faster", "floor"}}) {
+        CHECK(judged(of(1.4, "us"), by(names)).outcome == verdict::met);
+        CHECK(judged(of(1.6, "us"), by(names)).outcome == verdict::falls_short);
+    }
+    for (const auto& names : {std::vector<std::string>{"floor", "noise"}, {"noise", "floor"}, {"floor", "nobody"}})
+        CHECK(judged(of(1, "us"), by(names)).outcome == verdict::not_measured);
 }
 
 TEST_CASE("the note of a figure that is noise is not taken for the reason", "[bench]")

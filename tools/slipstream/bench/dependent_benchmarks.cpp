@@ -32,7 +32,9 @@ figure chain_figure(const bench_setup& s, u32 bytes)
 {
     // Which worker runs the successor is the scheduler's choice: both hops are floors.
     const std::vector<std::string> floors{same_cta_hop(bytes), release_hop(bytes)};
-    const std::vector<std::string> alternatives{graph_chain(bytes), stream_chain(bytes)};
+    std::vector<std::string> alternatives{graph_chain(bytes), graph_chain(bytes, edge_kind::early)};
+    for (const edge_kind edges : {edge_kind::full, edge_kind::early})
+        if (bytes != 0) alternatives.push_back(stream_chain(bytes, edges));
     s.floors.prepare(floors);
     s.floors.prepare(alternatives);
     bench_runtime runtime(s.configuration);
@@ -94,7 +96,9 @@ figure blocks_figure(const bench_setup& s, u32 blocks)
 {
     // The barrier spans all SMs: a floor for tasks about as wide, too strict for wider ones, too lax for single blocks.
     const std::vector<std::string> floors{blocks == 1 ? release_hop(4096) : grid_barrier(4096)};
-    const std::vector<std::string> alternatives{blocks == 1 ? graph_chain(4096) : graph_wide_chain(blocks)};
+    std::vector<std::string> alternatives;
+    for (const edge_kind edges : {edge_kind::full, edge_kind::early})
+        alternatives.push_back(blocks == 1 ? graph_chain(4096, edges) : graph_wide_chain(blocks, edges));
     s.floors.prepare(floors);
     s.floors.prepare(alternatives);
     bench_runtime runtime(s.configuration);
@@ -117,7 +121,7 @@ std::vector<figure> bench_blocks(const bench_setup& s)
 
 figure fan_figure(const bench_setup& s, u32 width, fan_parts parts)
 {
-    const std::vector<std::string> alternatives{graph_fan(width), streams_fan(width)};
+    const std::vector<std::string> alternatives{graph_fan(width), graph_fan(width, edge_kind::early), streams_fan(width)};
     s.floors.prepare(alternatives);
     bench_runtime runtime(s.configuration);
     fan stream(runtime, s.lose_a_task, width, parts);

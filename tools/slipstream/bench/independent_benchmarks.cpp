@@ -36,7 +36,8 @@ std::string name_of(const bench_setup& s, declared what, u32 window, u32 crossin
 
 figure throughput_figure(const bench_setup& s, declared what, u32 window, u32 crossing_percent)
 {
-    const std::vector<std::string> alternatives{floor_names::graph_parallel(4)};
+    const std::vector<std::string> alternatives{floor_names::graph_parallel(4),
+                                                floor_names::graph_parallel(4, floor_names::edge_kind::early)};
     s.floors.prepare(alternatives);
     const u64 most = s.how_long.tasks != 0 ? std::min<u64>(2 * s.how_long.tasks, tasks_max) : tasks_max;
     config c = s.configuration;

@@ -25,14 +25,18 @@ void target_list::no_row(std::string name, std::string wanted, std::string why)
     rows_.push_back({std::move(name), std::move(wanted), {}, {}, verdict::not_measured, std::move(why)});
 }
 
-void target_list::limit_by(const std::string& reference_name, double factor, const std::string& what)
+void target_list::limit_by(const std::vector<std::string>& reference_names, double factor, const std::string& what)
 {
     const std::string& unit = rows_.back().measured->unit;
-    const auto found = floors_.references({reference_name}, unit);
-    if (found.empty())
-        missing(reference_name);
-    else
-        add(what, figure_value(), factor * unless_noise(found.front().value, unit), false);
+    double least = std::numeric_limits<double>::infinity();
+    for (const std::string& name : reference_names) { // one that is noise, or was not measured, might have been the least
+        const auto found = floors_.references({name}, unit);
+        if (found.empty()) return missing(name);
+        const double value = unless_noise(found.front().value, unit);
+        if (!(value >= least)) least = value; // so that NaN stays
+        if (std::isnan(least)) break;
+    }
+    add(what, figure_value(), factor * least, false);
 }
 
 void target_list::limit_by(const figure& other, double factor, const std::string& what, bool at_least)

@@ -16,8 +16,12 @@ public:
 
     /// The figure itself. Here and below: noise, which is what any figure but one in % is at 0 or less, holds against no limit.
     void limit(const std::string& what, double limit, bool at_least = false) { add(what, figure_value(), limit, at_least); }
-    /// The figure against `factor` times a floor or an alternative of this run ...
-    void limit_by(const std::string& reference_name, double factor, const std::string& what);
+    /// The figure against `factor` times a floor or an alternative of this run, of several the one that takes least time ...
+    void limit_by(const std::vector<std::string>& reference_names, double factor, const std::string& what);
+    void limit_by(const std::string& reference_name, double factor, const std::string& what)
+    {
+        limit_by(std::vector{reference_name}, factor, what);
+    }
     /// ... or another figure.
     void limit_by(const figure& other, double factor, const std::string& what, bool at_least = false);
     /// How fast the figure is beside one of its alternatives: 1 is as fast.

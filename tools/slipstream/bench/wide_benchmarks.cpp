@@ -15,7 +15,10 @@ const std::vector<wide_kind> all_bodies(std::begin(body_kinds), std::end(body_ki
 std::vector<std::string> launches_of(const std::vector<wide_kind>& kinds)
 {
     std::vector<std::string> out;
-    for (const wide_kind kind : kinds) out.push_back(floor_names::launched(kind));
+    for (const wide_kind kind : kinds) {
+        out.push_back(floor_names::launched(kind));
+        if (is_large(kind)) out.push_back(floor_names::launched_resident(kind));
+    }
     return out;
 }
 

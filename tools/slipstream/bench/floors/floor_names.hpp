@@ -5,6 +5,15 @@
 
 namespace slipstream::bench::floor_names {
 
+/// Of a replayed graph, or of launches in a stream. early: programmatic dependent launch; the next kernel takes its place while
+/// the one before it runs, and waits there.
+enum class edge_kind { full, early };
+
+inline std::string with_edges(std::string name, edge_kind edges)
+{
+    return edges == edge_kind::full ? name : name + ", programmatic edges";
+}
+
 /// "4 B", "4 KB".
 inline std::string size_text(u32 bytes)
 {
@@ -27,25 +36,25 @@ inline const std::string flag_echo = "host-GPU-host flag echo";
 inline const std::string slot_store = "host store of a 64 B slot";
 inline const std::string launch = "kernel launch";
 inline const std::string launch_and_sync = "kernel launch and sync";
-inline std::string stream_chain(u32 bytes)
+inline std::string stream_chain(u32 bytes, edge_kind edges = edge_kind::full)
 {
-    return "stream chain, " + size_text(bytes);
+    return with_edges("stream chain, " + size_text(bytes), edges);
 }
-inline std::string graph_chain(u32 bytes)
+inline std::string graph_chain(u32 bytes, edge_kind edges = edge_kind::full)
 {
-    return "graph replay, chain, " + size_text(bytes);
+    return with_edges("graph replay, chain, " + size_text(bytes), edges);
 }
-inline std::string graph_wide_chain(u32 blocks)
+inline std::string graph_wide_chain(u32 blocks, edge_kind edges = edge_kind::full)
 {
-    return "graph replay, chain of " + std::to_string(blocks) + " blocks, 4 KB each";
+    return with_edges("graph replay, chain of " + std::to_string(blocks) + " blocks, 4 KB each", edges);
 }
-inline std::string graph_parallel(u32 bytes)
+inline std::string graph_parallel(u32 bytes, edge_kind edges = edge_kind::full)
 {
-    return "graph replay, 128 parallel chains, " + size_text(bytes);
+    return with_edges("graph replay, 128 parallel chains, " + size_text(bytes), edges);
 }
-inline std::string graph_fan(u32 width)
+inline std::string graph_fan(u32 width, edge_kind edges = edge_kind::full)
 {
-    return "graph replay, fan of " + std::to_string(width) + ", 4 KB";
+    return with_edges("graph replay, fan of " + std::to_string(width) + ", 4 KB", edges);
 }
 inline std::string streams_fan(u32 width)
 {
@@ -73,6 +82,11 @@ inline const char* wide_name(wide_kind kind)
 inline std::string launched(wide_kind kind)
 {
     return std::string("launched: ") + wide_name(kind);
+}
+/// Of a large task: as many thread blocks as fit at a time, each of which runs many of its blocks.
+inline std::string launched_resident(wide_kind kind)
+{
+    return launched(kind) + ", a resident grid";
 }
 inline const std::string launched_total = "launched, one after the other";
 

@@ -1,6 +1,5 @@
 // CUDA alternatives with a graph, which must be known beforehand: replay of several shapes, and what building one costs.
 #include "tools/slipstream/bench/floors/body_kernels.cuh"
-#include "tools/slipstream/bench/floors/early_kernels.cuh"
 #include "tools/slipstream/bench/floors/floor_groups.hpp"
 #include "tools/slipstream/bench/floors/floor_names.hpp"
 #include "tools/slipstream/bench/floors/kernel_graph.cuh"
@@ -8,6 +7,8 @@
 
 namespace slipstream::bench {
 namespace {
+
+using namespace floor_names;
 
 // A family of graphs: `count` says how long. Data are words that start at 0 and should all be `result(count)` after one replay.
 struct graph_shape {
@@ -33,7 +34,7 @@ graph_shape chain_shape(u32 bytes, u32 blocks)
     return {static_cast<u64>(words) * blocks, 0, 1,
             [=](kernel_graph& graph, u32* data, u32*, u32 count) {
                 std::vector<cudaGraphNode_t> last;
-                for (u32 i = 1; i <= count; ++i) last = {graph.add(last, blocks, step_kernel, data, words, i)};
+                for (u32 i = 1; i <= count; ++i) last = {graph.add(last, blocks, graph.kernels.step, data, words, i)};
             },
             steps_from_zero};
 }
@@ -46,7 +47,7 @@ graph_shape parallel_shape(u32 bytes, u32 chains)
                 std::vector<std::vector<cudaGraphNode_t>> last(chains);
                 for (u32 i = 1; i <= count; ++i)
                     for (u32 c = 0; c < chains; ++c)
-                        last[c] = {graph.add(last[c], 1, step_kernel, data + static_cast<u64>(c) * words, words, i)};
+                        last[c] = {graph.add(last[c], 1, graph.kernels.step, data + static_cast<u64>(c) * words, words, i)};
             },
             steps_from_zero};
 }
@@ -59,7 +60,7 @@ graph_shape flat_shape(u32 bytes, u32 width, u32 count_max)
     return {words_each * count_max, 0, width,
             [=](kernel_graph& graph, u32* data, u32*, u32 count) {
                 for (u32 i = 0; i < count * width; ++i)
-                    graph.add({}, 1, step_kernel, data + static_cast<u64>(i) * words, words, 1);
+                    graph.add({}, 1, graph.kernels.step, data + static_cast<u64>(i) * words, words, 1);
             },
             [](u32) { return steps_from_zero(1); }, words_each};
 }
@@ -71,37 +72,22 @@ graph_shape fan_shape(u32 width)
                 std::vector<cudaGraphNode_t> last;
                 u32 number = 1;
                 for (u32 round = 0; round < count; ++round) {
-                    const cudaGraphNode_t producer = graph.add(last, 1, step_kernel, source, body_words, number++);
+                    const cudaGraphNode_t producer = graph.add(last, 1, graph.kernels.step, source, body_words, number++);
                     std::vector<cudaGraphNode_t> readers;
                     for (u32 k = 0; k < width; ++k)
-                        readers.push_back(
-                            graph.add({producer}, 1, relay_kernel, source, parts + static_cast<u64>(k) * body_words, number++));
-                    last = {graph.add(readers, 1, join_kernel, parts, width, source, number++)};
+                        readers.push_back(graph.add({producer}, 1, graph.kernels.relay, source,
+                                                    parts + static_cast<u64>(k) * body_words, number++));
+                    last = {graph.add(readers, 1, graph.kernels.join, parts, width, source, number++)};
                 }
             },
             [=](u32 count) { return fan_result(width, count); }};
 }
 
-graph_shape early_chain_shape(u32 bytes)
-{
-    const u32 words = bytes / 4;
-    return {words, 0, 1,
-            [=](kernel_graph& graph, u32* data, u32*, u32 count) {
-                cudaGraphNode_t last = nullptr;
-                for (u32 i = 1; i <= count; ++i) {
-                    const cudaGraphNode_t node = graph.add({}, 1, early_step_kernel, data, words, i);
-                    if (last != nullptr) graph.add_early_edge(last, node);
-                    last = node;
-                }
-            },
-            steps_from_zero};
-}
-
-floor_result measure_replay(const graph_shape& shape, u32 count, u32 repeats)
+floor_result measure_replay(const graph_shape& shape, edge_kind edges, u32 count, u32 repeats)
 {
     const floor_memory<u32> data(std::max<u64>(shape.words, 1)), scratch(std::max<u64>(shape.scratch, 1));
     gpu_timer timer;
-    kernel_graph graphs[2]; // of count and 2 * count
+    kernel_graph graphs[2] = {kernel_graph(edges), kernel_graph(edges)}; // of count and 2 * count
     for (u32 i = 0; i < 2; ++i) {
         shape.build(graphs[i], data.get(), scratch.get(), (i + 1) * count);
         graphs[i].finish(timer.stream());
@@ -128,7 +114,7 @@ floor_result measure_build(const graph_shape& shape, u32 count, u32 repeats)
         data.clear(timer.stream());
         check_cuda(cudaStreamSynchronize(timer.stream()), "cudaMemset");
         const auto start = std::chrono::steady_clock::now();
-        kernel_graph graph;
+        kernel_graph graph(edge_kind::full);
         shape.build(graph, data.get(), scratch.get(), count);
         graph.finish(timer.stream());
         us.push_back(us_since(start) / graph.nodes());
@@ -143,22 +129,22 @@ floor_result measure_build(const graph_shape& shape, u32 count, u32 repeats)
 
 void add_graph_alternatives(std::vector<floor_entry>& to)
 {
-    const auto replay = [&](std::string name, graph_shape shape, u32 count) {
-        to.push_back({std::move(name), "us", floor_kind::alternative, [=](u32 n) { return measure_replay(shape, count, n); }});
+    const auto replay = [&](std::string name, graph_shape shape, u32 count, edge_kind edges = edge_kind::full) {
+        to.push_back(
+            {std::move(name), "us", floor_kind::alternative, [=](u32 n) { return measure_replay(shape, edges, count, n); }});
     };
     const auto build = [&](std::string name, graph_shape shape, u32 count) {
         to.push_back({std::move(name), "us", floor_kind::alternative, [=](u32 n) { return measure_build(shape, count, n); }});
     };
-    for (const u32 bytes : {0u, 4u, 4096u}) replay(floor_names::graph_chain(bytes), chain_shape(bytes, 1), 1000);
     std::set<u32> widths{2, 16, 50, 131, 500};
     for (const u32 an_sm : {1u, 2u}) widths.insert(an_sm * current_gpu().sms - 1); // as wide as the workers
-    for (const u32 blocks : widths) replay(floor_names::graph_wide_chain(blocks), chain_shape(4096, blocks), 300);
-    for (const u32 bytes : {0u, 4u, 4096u}) replay(floor_names::graph_parallel(bytes), parallel_shape(bytes, 128), 16);
-    for (const u32 bytes : {0u, 4096u})
-        replay("graph replay, no edges, " + floor_names::size_text(bytes), flat_shape(bytes, 128, 32), 16);
-    for (const u32 width : {2u, 8u}) replay(floor_names::graph_fan(width), fan_shape(width), 100);
-    for (const u32 bytes : {0u, 4096u})
-        replay("graph replay, chain with programmatic edges, " + floor_names::size_text(bytes), early_chain_shape(bytes), 1000);
+    for (const edge_kind edges : {edge_kind::full, edge_kind::early}) {
+        for (const u32 bytes : {0u, 4u, 4096u}) replay(graph_chain(bytes, edges), chain_shape(bytes, 1), 1000, edges);
+        for (const u32 blocks : widths) replay(graph_wide_chain(blocks, edges), chain_shape(4096, blocks), 300, edges);
+        for (const u32 bytes : {0u, 4u, 4096u}) replay(graph_parallel(bytes, edges), parallel_shape(bytes, 128), 16, edges);
+        for (const u32 width : {2u, 8u}) replay(graph_fan(width, edges), fan_shape(width), 100, edges);
+    }
+    for (const u32 bytes : {0u, 4096u}) replay("graph replay, no edges, " + size_text(bytes), flat_shape(bytes, 128, 32), 16);
     build("graph build, instantiate, upload: chain, a node", chain_shape(4096, 1), 1000);
     build("graph build, instantiate, upload: 128 parallel chains, a node", parallel_shape(4096, 128), 16);
     build("graph build, instantiate, upload: no edges, a node", flat_shape(4096, 128, 32), 32);

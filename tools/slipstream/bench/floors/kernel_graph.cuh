@@ -1,5 +1,6 @@
 // A CUDA graph of kernel nodes: build, instantiate, upload, replay.
 #pragma once
+#include "tools/slipstream/bench/floors/early_kernels.cuh"
 #include "tools/slipstream/bench/floors/gpu_timing.cuh"
 #include "tools/slipstream/bench/floors/shared_words.cuh"
 
@@ -7,7 +8,12 @@ namespace slipstream::bench {
 
 class kernel_graph {
 public:
-    kernel_graph() { check_cuda(cudaGraphCreate(&graph_, 0), "cudaGraphCreate"); }
+    /// Behind programmatic edges kernels start early and wait by themselves: `kernels` are those for its edges.
+    explicit kernel_graph(floor_names::edge_kind edges)
+        : kernels(kernels_behind(edges)), early_(edges == floor_names::edge_kind::early)
+    {
+        check_cuda(cudaGraphCreate(&graph_, 0), "cudaGraphCreate");
+    }
     ~kernel_graph()
     {
         if (exec_ != nullptr) cudaGraphExecDestroy(exec_);
@@ -28,18 +34,19 @@ public:
         p.blockDim = dim3(floor_threads);
         p.kernelParams = list;
         cudaGraphNode_t node = nullptr;
-        check_cuda(cudaGraphAddKernelNode(&node, graph_, after.data(), after.size(), &p), "cudaGraphAddKernelNode");
+        check_cuda(cudaGraphAddKernelNode(&node, graph_, nullptr, 0, &p), "cudaGraphAddKernelNode");
+        cudaGraphEdgeData edge{};
+        if (early_) {
+            edge.from_port = cudaGraphKernelNodePortProgrammatic;
+            edge.type = cudaGraphDependencyTypeProgrammatic;
+        }
+        for (const cudaGraphNode_t& from : after)
+            check_cuda(cudaGraphAddDependencies(graph_, &from, &node, &edge, 1), "cudaGraphAddDependencies");
         ++nodes_;
         return node;
     }
-    /// `to` may start early and waits for `from` by itself (programmatic dependent launch).
-    void add_early_edge(cudaGraphNode_t from, cudaGraphNode_t to)
-    {
-        cudaGraphEdgeData edge{};
-        edge.from_port = cudaGraphKernelNodePortProgrammatic;
-        edge.type = cudaGraphDependencyTypeProgrammatic;
-        check_cuda(cudaGraphAddDependencies(graph_, &from, &to, &edge, 1), "cudaGraphAddDependencies, programmatic");
-    }
+
+    const body_kernels kernels;
 
     u32 nodes() const { return nodes_; }
     void finish(cudaStream_t stream)
@@ -51,6 +58,7 @@ public:
     void replay(cudaStream_t stream) const { check_cuda(cudaGraphLaunch(exec_, stream), "cudaGraphLaunch"); }
 
 private:
+    bool early_;
     cudaGraph_t graph_ = nullptr;
     cudaGraphExec_t exec_ = nullptr;
     u32 nodes_ = 0;

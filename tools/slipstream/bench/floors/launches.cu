@@ -1,5 +1,5 @@
 // CUDA alternatives without a graph: launches on a stream, streams joined by events.
-#include "tools/slipstream/bench/floors/body_kernels.cuh"
+#include "tools/slipstream/bench/floors/early_kernels.cuh"
 #include "tools/slipstream/bench/floors/floor_groups.hpp"
 #include "tools/slipstream/bench/floors/floor_names.hpp"
 #include "tools/slipstream/bench/floors/gpu_timing.cuh"
@@ -9,8 +9,24 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
+using floor_names::edge_kind;
+
+void launch_step(cudaStream_t stream, edge_kind edges, u32* data, u32 words, u32 number)
+{
+    cudaLaunchAttribute early{};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t how{};
+    how.gridDim = dim3(1);
+    how.blockDim = dim3(floor_threads);
+    how.stream = stream;
+    how.attrs = &early;
+    how.numAttrs = edges == edge_kind::early ? 1 : 0;
+    check_cuda(cudaLaunchKernelEx(&how, kernels_behind(edges).step, data, words, number), "cudaLaunchKernelEx");
+}
+
 // Host clock, launches and completion: what an application sees.
-floor_result measure_stream_chain(u32 bytes, u32 repeats)
+floor_result measure_stream_chain(u32 bytes, edge_kind edges, u32 repeats)
 {
     const u32 words = bytes / 4;
     const floor_memory<u32> data(std::max(words, 1u));
@@ -20,8 +36,8 @@ floor_result measure_stream_chain(u32 bytes, u32 repeats)
         data.clear(timer.stream());
         check_cuda(cudaStreamSynchronize(timer.stream()), "cudaMemset");
         const auto start = clock::now();
-        for (u32 i = 1; i <= count; ++i) step_kernel<<<1, floor_threads, 0, timer.stream()>>>(data.get(), words, i);
-        check_cuda(cudaStreamSynchronize(timer.stream()), "step_kernel");
+        for (u32 i = 1; i <= count; ++i) launch_step(timer.stream(), edges, data.get(), words, i);
+        check_cuda(cudaStreamSynchronize(timer.stream()), "a chain in a stream");
         const double us = us_since(start);
         if (words != 0) good &= all_equal(data.read(), steps_from_zero(count));
         return us;
@@ -116,10 +132,11 @@ void add_launch_alternatives(std::vector<floor_entry>& to)
     const auto alternative = [&](std::string name, std::function<floor_result(u32)> measure) {
         to.push_back({std::move(name), "us", floor_kind::alternative, std::move(measure)});
     };
-    alternative(floor_names::launch, [](u32 n) { return measure_stream_chain(0, n); });
+    alternative(floor_names::launch, [](u32 n) { return measure_stream_chain(0, edge_kind::full, n); });
     alternative(floor_names::launch_and_sync, measure_launch_and_sync);
-    for (const u32 bytes : {4u, 4096u})
-        alternative(floor_names::stream_chain(bytes), [=](u32 n) { return measure_stream_chain(bytes, n); });
+    for (const edge_kind edges : {edge_kind::full, edge_kind::early})
+        for (const u32 bytes : {4u, 4096u})
+            alternative(floor_names::stream_chain(bytes, edges), [=](u32 n) { return measure_stream_chain(bytes, edges, n); });
     for (const u32 width : {2u, 8u})
         alternative(floor_names::streams_fan(width), [=](u32 n) { return measure_streams_fan(width, n); });
 }

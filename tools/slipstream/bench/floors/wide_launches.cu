@@ -34,13 +34,14 @@ template <class Task, u32 Threads, u32... PerSm> void add_shapes(std::vector<lau
     for (const bool resident : {false, true}) (to.push_back({launched_body<Task, Threads, PerSm>, Threads, resident}), ...);
 }
 
-/// What is tried. A large task is asked for as it is: one thread block a block.
-template <class Task> std::vector<launch_shape<Task>> shapes_of()
+/// What is tried. Of a large task the two grids are alternatives of their own: one thread block a block, as it is asked for, or a
+/// resident grid, for which the kernel was written with a loop.
+template <class Task> std::vector<launch_shape<Task>> shapes_of(bool resident)
 {
     std::vector<launch_shape<Task>> out;
     if constexpr (is_large(Task::kind)) {
-        out.push_back({launched_body<Task, 32, 32>, 32, false});
-        out.push_back({launched_body<Task, 256, 8>, 256, false});
+        out.push_back({launched_body<Task, 32, 32>, 32, resident});
+        out.push_back({launched_body<Task, 256, 8>, 256, resident});
     } else if constexpr (Task::kind == wide_kind::copy || Task::kind == wide_kind::reduction) {
         add_shapes<Task, 128, 2, 4, 8>(out);
         add_shapes<Task, 256, 1, 2, 4>(out);
@@ -125,11 +126,11 @@ private:
     u32 number_ = 0;
 };
 
-template <class Task> floor_result measure_launched(u32 repeats)
+template <class Task> floor_result measure_launched(bool resident, u32 repeats)
 {
     constexpr u32 count = 4;
     launched_task<Task> body;
-    const auto shapes = shapes_of<Task>();
+    const auto shapes = shapes_of<Task>(resident);
     const launch_shape<Task>* best = nullptr;
     double least = 0;
     for (const auto& shape : shapes) {
@@ -154,12 +155,18 @@ template <class Task> floor_result measure_launched(u32 repeats)
 
 void add_wide_alternatives(std::vector<floor_entry>& to)
 {
+    const auto alternative = [&](std::string name, wide_kind kind, bool resident) {
+        to.push_back({std::move(name), "us", floor_kind::alternative, [=](u32 repeats) {
+                          return with_task_of(kind, [=](auto* type) {
+                              return measure_launched<std::remove_pointer_t<decltype(type)>>(resident, repeats);
+                          });
+                      }});
+    };
     for (const wide_kind kind :
          {wide_kind::copy, wide_kind::reduction, wide_kind::gemm, wide_kind::fp64, wide_kind::even, wide_kind::skewed})
-        to.push_back({floor_names::launched(kind), "us", floor_kind::alternative, [=](u32 repeats) {
-                          return with_task_of(
-                              kind, [=](auto* type) { return measure_launched<std::remove_pointer_t<decltype(type)>>(repeats); });
-                      }});
+        alternative(floor_names::launched(kind), kind, false);
+    for (const wide_kind kind : {wide_kind::even, wide_kind::skewed})
+        alternative(floor_names::launched_resident(kind), kind, true);
 }
 
 } // namespace slipstream::bench
