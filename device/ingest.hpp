@@ -145,6 +145,9 @@ private:
 
     /// Polls every ring, or only the one that is read ahead. While window slots are short, the first ring polled takes them all:
     /// the turn goes to the next ring that found none. In a fixed order, a ring behind one that is never empty would wait for ever.
+    /// If the ring whose turn it is finds too few pool blocks, no other begins a message until it has them: of blocks that come
+    /// back one by one the others would take each. (What is in flight ends without those others, a shut gate's ring apart, whose
+    /// blocks are not among those that it waits for: the head of this file.)
     SLIPSTREAM_BOTH bool poll_rings(team_type& team, bool all)
     {
         bool progress = false;
@@ -152,6 +155,7 @@ private:
         unseen_ = again_ = false;
         u32 full = 0; // rings of which there is more, a bit each
         u32 starving = 0;
+        bool saving = false;
         const u32 ahead_slots_kept = ahead_ring_ != no_ring ? kept_slots(team) : 0;
         starved_ = false;
         if (!all && ahead_ring_ == no_ring) return false;
@@ -186,6 +190,7 @@ private:
                     else full |= static_cast<u32>(more) << r;
                 }
                 starving |= static_cast<u32>(starved_) << r;
+                saving |= r == turn_ && starved_ && !took;
             }
             first += rings_at_once;
             if (first >= m_.n.rings) first = 0;
@@ -193,7 +198,8 @@ private:
         starved_ = starving != 0;
         if (all && room) { // else nobody knows who waits
             const u32 behind = starving & ~low_bits(turn_ + 1);
-            if (starving != 0) turn_ = lowest_bit(behind != 0 ? behind : starving);
+            saving_ = saving; // it was polled first, and there were window slots: it wants pool blocks
+            if (starving != 0 && !saving) turn_ = lowest_bit(behind != 0 ? behind : starving);
             reach_ = full != 0 ? staged_slots : glance_slots;
         }
         return progress;
@@ -376,6 +382,10 @@ private:
         bool progress = false;
         // What was fetched while the gate was shut waits for the next poll, or is fetched again.
         u32 usable = rp.stage == stage_gate ? 0 : slots;
+        if (saving_ && r != turn_ && rp.stage == stage_header && usable != 0) {
+            usable = 0;
+            starved_ = true;
+        }
         if (watched_ != no_ring && usable != 0) {
             usable = beside_out(watch(), team, r == watched_, usable, watch_seen_);
             if (usable > slots) {
@@ -1110,6 +1120,7 @@ private:
                      ///< to be told. After a launch: unknown
     u32 turns_ = 0;
     u32 turn_ = 0; ///< the ring that is polled first
+    bool saving_ = false; ///< no other ring begins a message until that one has found its pool blocks
     u32 watched_ = no_ring; ///< worker 0 has blanks for tasks of this ring, or has taken some that are still in it
     u32 streak_ = 0;        ///< so many tasks came alone, one behind the other, from one ring: that one << 8
     u32 watch_seen_ = 0;    ///< lower half of the watch word, at the last look

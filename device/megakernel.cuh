@@ -273,7 +273,16 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
         shared.times.wait_ns = 0;
     }
     __syncthreads();
-    mail mine{};
+    mail mine{}, next{}; // next: the one that is at hand
+    struct_head head; // of the one in hand, or of that one
+    flight_record flight{}; // the recorder's: the leader has enough to do
+    P::chunk_word* flight_place = nullptr;
+    const auto ask_for = [&](u32 number) {
+        head = shared.head_of(number);
+        if (!recorder) return;
+        flight = shared.flight_of(number);
+        flight_place = port.flight_place();
+    };
     inbox<P>::plan_type plan{};
     u32 plain = 0; // of the findings, and who comes next by it
     bool at_hand = false; // the next mail
@@ -281,18 +290,8 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
     for (u32 turn = 0;; turn = worker_shared::turn_after(turn)) {
         bool skipped = false;
         u32 blocks = 1; // what is at hand has one
-        struct_head head;
-        flight_record flight{}; // the recorder's: the leader has enough to do
-        P::chunk_word* flight_place = nullptr;
-        const auto ask_for = [&](u32 number) {
-            head = shared.head_of(number);
-            if (!recorder) return;
-            flight = shared.flight_of(number);
-            flight_place = port.flight_place();
-        };
         if (at_hand) {
-            mine = port.after(mine);
-            ask_for(mine.tag);
+            mine = next;
         } else {
             // The first warp fetches mails, with the structs of all of them, and tells the others. What the next one waits for
             // may be known already: then another thread, or a warp for several tasks, polls for it while the leader still answers.
@@ -301,7 +300,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                 P::team team;
                 team.sync(); // the leader has answered the last one
                 struct_copy structs;
-                const mail next = port.wait(
+                const mail came = port.wait(
                     team, [&](u32 first, u32 count) { structs.load(port, shared, first, count); },
                     [&](const mail& blank) {
                         structs.forget(); // what its record holds is of no task
@@ -313,7 +312,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                     },
                     early);
                 if (leader) {
-                    shared.next = next;
+                    shared.next = came;
                     shared.found = box.found;
                 }
                 structs.store(port, shared);
@@ -370,6 +369,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             }
         }
         const u32 type = mine.type();
+        u32 number = mine.tag; // when this turn is over, of the last mail that has run
         if (skipped) {
             __syncthreads(); // all have read the letter
             if (leader) {
@@ -377,14 +377,13 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                 shared.times.wait_ns = 0;
             }
         } else if (!mine.tickets()) {
-            u32 number = mine.tag;
             with_type<0>(List{}, type, [&]<class Task>() {
                 const u32* words = shared.words_of(number);
                 u32 block = mine.block();
+                if (leader && port.logs()) shared.times.start_ns = P::clock_ns(); // then none repeats
                 SLIPSTREAM_ONE_COPY
                 for (;;) {
                     if (recorder) port.note_flight(flight, *flight_place);
-                    if (leader && port.logs()) shared.times.start_ns = P::clock_ns();
                     __syncwarp(); // bodies begin with whole warps, whatever became of these branches
                     const Task task = task_of<Task>(head, words);
                     if (threads_of<Task>() == Threads || threadIdx.x < threads_of<Task>())
@@ -414,11 +413,17 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                     }
                 }
             } else {
-                at_hand = plan.goes_on(number) && !shared.ends[turn].stands();
+                at_hand = plan.goes_on(number);
+                if (at_hand) { // all loads together
+                    next = box.letter(number + 1);
+                    ask_for(number + 1);
+                    at_hand = !shared.ends[turn].stands();
+                }
             }
-            if (leader) port.count_flights(1 + mails_between(mine.tag, number));
-            if (leader || at_hand) mine = box.letter(number); // the place may be another mail's by the time that others look
-            if (leader && port.logs()) port.log_flight(mine, mine.block(), 1, shared.times, port.runs());
+            if (leader && port.logs()) {
+                const mail& last = box.letter(number);
+                port.log_flight(last, last.block(), 1, shared.times, port.runs() + 1 + box.owed(number));
+            }
         } else {
             const u32 size = threads_of_type(List{}, type); // draw_blocks begins with a barrier
             const mail& letter = box.letter(mine.tag); // and what is needed behind the bodies: in no register, they are the bodies'
@@ -433,21 +438,24 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             draw.template operator()<64>();
             draw.template operator()<32>();
             __syncthreads();
-            mine = leader ? box.next() : mail{};
+            number = leader ? box.next().tag : 0;
             plain = 0; // nobody but the leader knows what came last
             plan = leader ? box.found.plan : inbox<P>::plan_type{};
             at_hand = false;
         }
-        if (leader && !(at_hand && plan.answers_later(mine.tag))) {
+        if (leader && !(at_hand && plan.answers_later(number))) {
+            const mail last = box.letter(number);
             const u32 code = shared.ends[turn].failure.code;
-            if (code == 0 && mine.bypassed()) { // which is never skipped
-                port.answer_bypassed(mine);
+            const u32 flights = box.owed(number) + !(skipped || last.tickets()); // those of ticket mails are counted
+            if (code == 0 && last.bypassed()) { // which is never skipped
+                port.answer_bypassed(last);
             } else {
-                if (code != 0) port.fail(port.record(mine), code);
-                port.answer(mine, plan.looks(mine.tag));
+                if (code != 0) port.fail(port.record(last), code);
+                port.answer(last, plan.looks(number));
             }
             shared.ends[worker_shared::turn_after(turn)].stopping = port.told_to_stop(); // all have looked at it two mails ago
             // What nobody waits for.
+            port.count_flights(flights);
             if (failed_before) shared.ends[worker_shared::turn_before(turn)].failure.code = 0; // of the mail after the next:
                                                                                                // all have looked at the one before
             failed_before = code != 0;

@@ -213,6 +213,8 @@ public:
     }
 
 private:
+    using lane_values = typename P::template lane_array<u32, 1>;
+
     SLIPSTREAM_BOTH bool several() const { return Several && m_.n.parts > 1; }
 
     template <class KindOf>
@@ -333,8 +335,14 @@ private:
         u32 completed = 0;
         bool drawn = false; // on some lane
         SLIPSTREAM_ONE_COPY
-        while (any != 0) { // an answer of each worker; of one with a chain there are more.
-                           // All groups together: what they look up flies together
+        while (any != 0) { // an answer of each worker, as long as there are many: what they look up flies together
+            u32 left = 0; // workers
+            SLIPSTREAM_UNROLL
+            for (u32 g = 0; g < Groups; ++g) left += popcount(changed[g]);
+            if (left <= answering_few) {
+                completed = take_of_few(team, left, changed, answers, completed, drawn);
+                break;
+            }
             typename P::template lane_array<u32, Groups> slots;
             SLIPSTREAM_UNROLL
             for (u32 g = 0; g < Groups; ++g) {
@@ -391,6 +399,61 @@ private:
             open_ = no_slot;
             take_out(team, several() ? forward_ : 0);
             team.sync();
+        }
+        return completed;
+    }
+
+    /// The same of the `left` workers that have answered more: of each all at once, a lane an answer. Who has run a chain of brief
+    /// tasks gives up to nine together.
+    template <class Answers>
+    SLIPSTREAM_BOTH u32 take_of_few(team_type& team, u32 left, u32 (&changed)[Groups], Answers& answers, u32 completed, bool& drawn)
+    {
+        SLIPSTREAM_ONE_COPY
+        for (; left != 0; --left) {
+            u32 group = 0, mask = 0;
+            SLIPSTREAM_UNROLL
+            for (u32 g = Groups; g-- > 0;) {
+                group = changed[g] != 0 ? g : group;
+                mask = changed[g] != 0 ? changed[g] : mask;
+            }
+            const u32 lane = lowest_bit(mask), w = 32 * group + lane;
+            lane_values words, numbers, slots;
+            SLIPSTREAM_UNROLL
+            for (u32 g = 0; g < Groups; ++g) {
+                team.each32([&](u32 k) {
+                    if (g != 0 && g != group) return;
+                    words.at(0, k) = answers.at(g, k);
+                    numbers.at(0, k) = seen_.at(g, k);
+                });
+                changed[g] &= g == group ? ~(1u << lane) : ~0u;
+            }
+            const done_word word{team.from_lane(words, lane)};
+            const u32 before = team.from_lane(numbers, lane);
+            const u32 taken_over = w == 0 ? s_.sent[0] - before : ~0u; // of what ingest has sent it; see has_answered()
+            const u32 answered = word.answered_since(before);
+            const u32 count = answered < taken_over ? answered : taken_over;
+            const u32 complete = team.mask32([&](u32 k) {
+                if (k >= count) return false;
+                const u32 slot = slots.at(0, k) = slot_of_mail(w, before + 1 + k);
+                return team.add(s_.outstanding[slot], ~u32{0}) == 1;
+            });
+            team.each32([&](u32 k) {
+                if (k >= count) return;
+                const bool skipped = word.skipped(before + 1 + k);
+                if (skipped || (word.raw & done_word::failed_bit) != 0) s_.counters[failures_seen] = 1;
+                drawn |= slots.at(0, k) == open_ && (word.raw & done_word::drawn_bit) != 0;
+                if (complete >> k & 1)
+                    s_.batch[completed + popcount(complete & low_bits(k))] = slots.at(0, k) | (skipped ? skipped_flag : 0);
+            });
+            completed += popcount(complete);
+            mails_ -= count;
+            SLIPSTREAM_UNROLL
+            for (u32 g = 0; g < Groups; ++g)
+                team.each32([&](u32 k) {
+                    if (g != group || k != lane) return;
+                    seen_.at(g, k) = before + count;
+                    s_.seen[w] = before + count;
+                });
         }
         return completed;
     }
@@ -646,7 +709,7 @@ private:
     {
         enum : u32 { stand_in, crosses, late };
         u32 found[3];
-        typename P::template lane_array<u32, 1> facts; // a bit of each
+        lane_values facts; // a bit of each
         typename P::template lane_array<ready_entry, 1> entries;
         SLIPSTREAM_ONE_COPY
         do {
@@ -727,7 +790,7 @@ private:
         const bool first_waits = ready_.peek(0).waits() != 0;
         enum : u32 { alike, waits, late };
         u32 masks[3];
-        typename P::template lane_array<u32, 1> facts; // a bit of each
+        lane_values facts; // a bit of each
         team.each32([&](u32 k) {
             const bool one = k < most;
             const ready_entry entry = out.entries.at(0, k) = ready_.peek(one ? k : 0); // no branch
@@ -772,6 +835,11 @@ private:
         u32 within = 0; // come behind one of this parcel
         u32 seconds = 0; // of these, come behind another one that waits for the same task
         if (m_.n.chaining != 0 && tasks.staged != 0) choose_behind(team, tasks, behind, within, seconds);
+        if (within != 0) {
+            const u32 cut = cut_chains(team, behind, within);
+            within &= ~cut;
+            seconds &= ~cut;
+        }
         kept_ = behind != 0;
 
         // Each task comes to the worker of its root: the first of those of the parcel that follow each other.
@@ -789,7 +857,7 @@ private:
             else given = choose_idlest(team, popcount(roots), deep ? brief_places : depth, behind != 0, deep, place_of);
             team.sync();
         }
-        typename P::template lane_array<u32, 1> workers, numbers;
+        lane_values workers, numbers;
         const u32 placed = team.mask32([&](u32 k) {
             if (k >= count) return false;
             const u32 link = within != 0 ? s_.parcel_links[k] : k;
@@ -860,7 +928,7 @@ private:
         const u32 count = tasks.count;
         team.each32([&](u32 k) { if (k < count) s_.runs_on[tasks.slot(k)] = static_cast<u16>(runs_in_parcel | k); });
         team.sync();
-        typename P::template lane_array<u32, 1> before, runs_on; // the slot of that task, and where it is
+        lane_values before, runs_on; // the slot of that task, and where it is
         typename P::template lane_array<u32, waits_near_max - 1> others, others_run_on;
         u32 able = team.mask32([&](u32 k) {
             if (!(tasks.staged >> k & 1) || (several() && tasks.heads.at(0, k).crosses())) return false;
@@ -907,7 +975,7 @@ private:
         });
         if (able == 0) return;
         // One for each: the first.
-        typename P::template lane_array<u32, 1> first;
+        lane_values first;
         team.match32(able, [&](u32 k) { return runs_on.at(0, k); }, first);
         u32 chosen = team.mask32([&](u32 k) { return (able >> k & 1) && first.at(0, k) == k; });
         u32 second = able & ~chosen & chosen << 1; // perhaps the next one, too
@@ -929,19 +997,33 @@ private:
         behind = chosen & ~within;
         within |= second;
         seconds = second;
+        lane_values links; // the task of this parcel that each comes behind, or itself
+        const u32 next_to_it = team.mask32([&](u32 k) {
+            links.at(0, k) = within >> k & 1 ? (second >> k & 1 ? k - 1 : runs_on.at(0, k) & link_root) : k;
+            return (within >> k & 1) != 0 && links.at(0, k) + 1 == k;
+        });
+        // Most often each comes behind the one right before it: its root is the last one before it that does not.
+        const bool rows = next_to_it == within;
         team.each32([&](u32 k) {
-            if (k < count)
-                s_.parcel_links[k] = (within >> k & 1 ? (second >> k & 1 ? k - 1 : runs_on.at(0, k) & link_root) | link_step : k);
+            if (k < count) {
+                const u32 root = rows ? highest_bit(~within & low_bits(k + 1)) : links.at(0, k);
+                s_.parcel_links[k] = root | (rows ? k - root : within >> k & 1) * link_step;
+            }
             if (!(behind >> k & 1)) return;
             const u32 w = runs_on.at(0, k) - 1;
             s_.parcel_workers[k] = w;
             team.set_bits(s_.taken[w / 32], 1u << w % 32);
         });
         team.sync();
-        // Pointer jumping (Wyllie, 1979): roots and distances in as many rounds as the longest chain's length has binary digits.
+        if (!rows) follow_links(team, within);
+    }
+
+    /// Pointer jumping (Wyllie, 1979): roots and distances in as many rounds as the longest chain's length has binary digits.
+    SLIPSTREAM_BOTH void follow_links(team_type& team, u32 within)
+    {
         SLIPSTREAM_ONE_COPY
         for (u32 left = within; left != 0;) {
-            typename P::template lane_array<u32, 1> next;
+            lane_values next;
             team.each32([&](u32 k) {
                 if (!(left >> k & 1)) return;
                 const u32 link = s_.parcel_links[k];
@@ -954,6 +1036,26 @@ private:
                 return true;
             });
         }
+    }
+
+    /// A chain longer than its worker's mailbox has room for goes on elsewhere: a bit for each task that begins such a piece, with
+    /// which it waits there. Of one whose worker is not chosen yet: longer than an empty mailbox.
+    SLIPSTREAM_BOTH u32 cut_chains(team_type& team, u32 behind, u32 within)
+    {
+        lane_values past, pieces, first; // past: the mailbox's end, in tasks
+        const u32 beyond = team.mask32([&](u32 k) {
+            if (!(within >> k & 1)) return false;
+            const u32 link = s_.parcel_links[k], root = link & link_root, distance = link / link_step;
+            const u32 w = s_.parcel_workers[root]; // if it comes behind a task there
+            const u32 room = P::mailbox_depth - (behind >> root & 1 ? s_.sent[w] - s_.seen[w] : 0);
+            past.at(0, k) = (distance - room) % P::mailbox_depth;
+            pieces.at(0, k) = root | (distance - room) / P::mailbox_depth * link_step;
+            return distance >= room;
+        });
+        if (beyond == 0) return 0;
+        team.match32(beyond, [&](u32 k) { return pieces.at(0, k); }, first); // tasks of a chain are in its order
+        team.each32([&](u32 k) { if (beyond >> k & 1) s_.parcel_links[k] = first.at(0, k) | past.at(0, k) * link_step; });
+        return team.mask32([&](u32 k) { return (beyond >> k & 1) != 0 && first.at(0, k) == k; });
     }
 
     /// A stand-in runs nowhere; what is noted there is of the task that had its slot before.
@@ -1240,6 +1342,7 @@ private:
     static_assert(staged_depth >= staged_places<P>(true), "none that waits may have to wait for its place: crossing_stage.hpp");
     static constexpr u32 turns_ahead = 3; ///< of the worker that has had most of them, when turns are compared
     static constexpr u32 few_mails = 8;
+    static constexpr u32 answering_few = Groups == 1 ? 1 : 3; ///< workers: one after the other they take no longer than all groups
     static constexpr u32 broadcasts_max = P::mailbox_depth < 12 ? P::mailbox_depth : 12; ///< out at a time
     static constexpr u32 runs_in_parcel = 1u << 15; ///< in `runs_on`: task number so many of the parcel in hand
     static constexpr u32 parcel_step = 1u << 16; ///< of `parcel_workers`: so many of the parcel come to that worker before this one

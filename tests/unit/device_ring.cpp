@@ -233,6 +233,52 @@ TEST_CASE("pool blocks held by finished tasks come back when a message needs the
     CHECK(t.take_decoded().size() == 1);
 }
 
+TEST_CASE("a message of many pool blocks comes to its turn beside rings that take each block as it comes back", "[device][ring]")
+{
+    // Rings 0 and 2 are never empty, and each of their tasks takes a block; what ring 1 asks for is never free by itself.
+    ring_test t({.window = 32, .rings = 3, .ring_slots = 64, .pool_blocks = 24});
+    const auto refill = [&] {
+        for (const u32 r : {0u, 2u})
+            while (t.writers[r].has_room(2)) REQUIRE(t.send(r, {}, 1));
+    };
+    refill();
+    std::vector<u32> held;
+    const auto take = [&] {
+        bool large = false;
+        for (const u32 slot : t.take_decoded()) {
+            large |= P::get(t.engine.s.task_id[slot]) >> 56 == 1;
+            held.push_back(slot);
+        }
+        return large;
+    };
+    while (held.size() < 24) {
+        t.ingest.step(t.engine.team);
+        take();
+    }
+    for (u32 round = 0; round < 3; ++round) {
+        REQUIRE(t.send(1, {}, 10 * device::pool_block_entries));
+        bool seen = false;
+        u32 finished = 0;
+        for (; finished < 200 && !seen; ++finished) { // a task ends, and its block comes back
+            t.free_slot(held.front());
+            held.erase(held.begin());
+            for (u32 i = 0; i < 2 * P::look_at_rings; ++i) t.ingest.step(t.engine.team);
+            seen = take();
+            refill();
+        }
+        CHECK(seen);
+        CHECK(finished <= 24 + 10);
+    }
+    const size_t before = held.size();
+    while (held.size() > 8) {
+        t.free_slot(held.front());
+        held.erase(held.begin());
+    }
+    for (u32 i = 0; i < 8; ++i) t.ingest.step(t.engine.team);
+    take();
+    CHECK(held.size() > before / 2); // nobody is kept from his turn any more
+}
+
 TEST_CASE("random messages over random rings: every one is decoded once, in order, and the pool ends full", "[device][ring]")
 {
     for (u64 seed = 1; seed <= 8; ++seed) {

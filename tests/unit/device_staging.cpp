@@ -947,6 +947,45 @@ TEST_CASE("a chain goes to one worker as far as its mailbox has room, and on to 
     t.check_empty();
 }
 
+TEST_CASE("a parcel is cut where a mailbox ends, wherever in a diamond that is: each task waits for all that it must",
+          "[device][staging][chaining]")
+{
+    const u32 offset = GENERATE(1u, 2u, 3u, 4u); // tasks of a plain chain before the first diamond: where the cuts fall
+    INFO("offset " << offset);
+    constexpr u32 count = 60; // more than three mailboxes
+    staging_test t(64, 64, true);
+    std::vector<std::vector<u32>> before(count);
+    for (u32 slot = 1; slot < count; ++slot) {
+        const u32 place = slot < offset ? 0 : (slot - offset) % 4; // producer, two readers, joiner
+        before[slot] = place == 2 ? std::vector{slot - 2} : place == 3 ? std::vector{slot - 2, slot - 1} : std::vector{slot - 1};
+    }
+    t.put(0);
+    for (u32 slot = 1; slot < count; ++slot) t.put_behind(slot, before[slot]);
+    t.settle();
+    std::set<u32> ran, followed;
+    std::vector<mail> letters;
+    for (auto& port : t.ports) letters.push_back(port.wait());
+    for (u32 done = 0, turn = 0; done < count; ++turn) {
+        REQUIRE(turn < count * t.ports.size());
+        const u32 w = turn % t.ports.size();
+        if (w == 0) t.settle();
+        mail& letter = letters[w];
+        if (letter.leaves()) letter = t.ports[w].wait();
+        if (letter.leaves() || t.ports[w].await(t.engine.team, letter) != verdict::run) continue;
+        INFO("slot " << letter.slot() << " on worker " << w);
+        for (const u32 b : before[letter.slot()]) REQUIRE(ran.count(b) == 1);
+        REQUIRE(ran.insert(letter.slot()).second);
+        if (letter.follows()) followed.insert(letter.slot());
+        t.answer(w, letter);
+        letter = t.ports[w].wait();
+        ++done;
+    }
+    CHECK(followed.size() >= count - count / P::mailbox_depth - 3); // all but who begins on a worker
+    t.settle();
+    CHECK(t.take_retired() == count);
+    t.check_empty();
+}
+
 TEST_CASE("of several that wait for a task one comes behind it, and none that waits for another worker's, too",
           "[device][staging][chaining]")
 {

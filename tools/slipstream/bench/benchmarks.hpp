@@ -1,6 +1,7 @@
 // The benchmarks of the engine: each runs tasks through the public API alone and returns its figures.
 #pragma once
 #include "tools/slipstream/bench/bench_tasks.hpp"
+#include "tools/slipstream/bench/chain.hpp"
 #include "tools/slipstream/bench/fan.hpp"
 #include "tools/slipstream/bench/floor_book.hpp"
 #include "tools/slipstream/bench/slope.hpp"
@@ -37,10 +38,10 @@ std::vector<figure> bench_idle(const bench_setup& s);
 std::vector<figure> bench_growth(const bench_setup& s);
 
 /// One chain: the bytes that each of a task's blocks steps.
-figure chain_figure(const bench_setup& s, u32 bytes);
+figure chain_figure(const bench_setup& s, u32 bytes, named how);
 figure moved_chain_figure(const bench_setup& s); ///< 4 KB; each task on another SM than the one before
 figure fan_figure(const bench_setup& s, u32 width, fan_parts parts);
-figure blocks_figure(const bench_setup& s, u32 blocks);
+figure blocks_figure(const bench_setup& s, u32 blocks, named how);
 figure wide_chain_figure(const bench_setup& s); ///< as many blocks as there are workers
 enum class declared;
 /// Of as many parts as the configuration says. With handles, so many of a hundred tasks read memory of two.

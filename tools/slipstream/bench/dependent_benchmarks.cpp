@@ -1,6 +1,5 @@
 // chain, blocks and fan: what one more dependent task costs.
 #include "tools/slipstream/bench/benchmarks.hpp"
-#include "tools/slipstream/bench/chain.hpp"
 #include "tools/slipstream/bench/fan.hpp"
 #include "tools/slipstream/bench/floors/floor_names.hpp"
 #include <map>
@@ -12,6 +11,11 @@ using namespace floor_names;
 
 // Verification of a chain is a fold on the host: more tasks than this would take longer to check than to run.
 constexpr u64 tasks_max = 4'000'000;
+
+const char* text_of(named how)
+{
+    return how == named::by_handle ? ", by handle" : ", by range";
+}
 
 figure measured(const bench_setup& s, std::string name, task_stream& stream, const std::vector<std::string>& floors,
                 const std::vector<std::string>& alternatives)
@@ -28,7 +32,7 @@ figure measured(const bench_setup& s, std::string name, task_stream& stream, con
 
 } // namespace
 
-figure chain_figure(const bench_setup& s, u32 bytes)
+figure chain_figure(const bench_setup& s, u32 bytes, named how)
 {
     // Which worker runs the successor is the scheduler's choice: both hops are floors.
     const std::vector<std::string> floors{same_cta_hop(bytes), release_hop(bytes)};
@@ -38,8 +42,9 @@ figure chain_figure(const bench_setup& s, u32 bytes)
     s.floors.prepare(floors);
     s.floors.prepare(alternatives);
     bench_runtime runtime(s.configuration);
-    chain stream(runtime, s.lose_a_task, bytes, 1);
-    figure f = measured(s, "chain, " + size_text(bytes) + (bytes == 0 ? " (no-op bodies)" : ""), stream, floors, alternatives);
+    chain stream(runtime, s.lose_a_task, bytes, 1, how);
+    figure f = measured(s, "chain, " + size_text(bytes) + (bytes == 0 ? " (no-op bodies)" : "") + text_of(how), stream, floors,
+                        alternatives);
     if (bytes == 0 && f.note.empty()) f.note = "bodies write nothing: flatters every fence, and verifies nothing";
     return f;
 }
@@ -58,7 +63,7 @@ figure moved_chain_figure(const bench_setup& given)
     bool verified = false;
     {
         bench_runtime runtime(c);
-        chain stream(runtime, false, 4096, 1);
+        chain stream(runtime, false, 4096, 1, named::by_handle);
         (void)stream.run(looked_at);
         verified = stream.verified();
         runtime.pause();
@@ -72,7 +77,7 @@ figure moved_chain_figure(const bench_setup& given)
             stayed += next->second == at->second;
         }
     }
-    figure f = chain_figure(s, 4096);
+    figure f = chain_figure(s, 4096, named::by_handle);
     f.name += ", successor on another SM";
     if (!verified) {
         f.verified = false;
@@ -84,15 +89,15 @@ figure moved_chain_figure(const bench_setup& given)
 
 std::vector<figure> bench_chain(const bench_setup& s)
 {
-    std::vector<figure> out{chain_figure(s, 4096)};
+    std::vector<figure> out{chain_figure(s, 4096, named::by_handle)};
     if (s.configuration.staging)
         out.push_back(moved_chain_figure(s)); // else it goes to the worker that has just become idle, the same one
-    out.push_back(chain_figure(s, 4));
-    out.push_back(chain_figure(s, 0));
+    for (const u32 bytes : {4u, 0u}) out.push_back(chain_figure(s, bytes, named::by_handle));
+    out.push_back(chain_figure(s, 4096, named::by_range));
     return out;
 }
 
-figure blocks_figure(const bench_setup& s, u32 blocks)
+figure blocks_figure(const bench_setup& s, u32 blocks, named how)
 {
     // The barrier spans all SMs: a floor for tasks about as wide, too strict for wider ones, too lax for single blocks.
     const std::vector<std::string> floors{blocks == 1 ? release_hop(4096) : grid_barrier(4096)};
@@ -102,20 +107,22 @@ figure blocks_figure(const bench_setup& s, u32 blocks)
     s.floors.prepare(floors);
     s.floors.prepare(alternatives);
     bench_runtime runtime(s.configuration);
-    chain stream(runtime, s.lose_a_task, 4096, blocks);
-    return measured(s, "chain of tasks of " + std::to_string(blocks) + " blocks, 4 KB each", stream, floors, alternatives);
+    chain stream(runtime, s.lose_a_task, 4096, blocks, how);
+    return measured(s, "chain of tasks of " + std::to_string(blocks) + " blocks, 4 KB each" + text_of(how), stream, floors,
+                    alternatives);
 }
 
 figure wide_chain_figure(const bench_setup& s)
 {
     const u32 workers = bench_runtime(s.configuration).workers();
-    return blocks_figure(s, workers);
+    return blocks_figure(s, workers, named::by_handle);
 }
 
 std::vector<figure> bench_blocks(const bench_setup& s)
 {
     std::vector<figure> out;
-    for (const u32 blocks : {1u, 2u, 16u, 50u, 131u, 500u}) out.push_back(blocks_figure(s, blocks));
+    for (const u32 blocks : {1u, 2u, 16u, 50u, 131u, 500u}) out.push_back(blocks_figure(s, blocks, named::by_handle));
+    for (const u32 blocks : {2u, 131u}) out.push_back(blocks_figure(s, blocks, named::by_range));
     return out;
 }
 

@@ -70,7 +70,7 @@ void add_rate_rows(target_list& list, const bench_setup& s, u32 parts)
 void add_dependency_rows(target_list& list, const bench_setup& s)
 {
     list.row("dependent chain, 4 KB, scheduler's choice of worker", "<= 1.4 x same-CTA hop, <= 1/3 of graph replay",
-             chain_figure(s, 4096));
+             chain_figure(s, 4096, named::by_handle));
     list.limit_by(same_cta_hop(4096), 1.4, "<= 1.4 x same-CTA hop");
     const auto of_either = [](auto name_of, auto... args) {
         return std::vector{name_of(args..., edge_kind::full), name_of(args..., edge_kind::early)};

@@ -1,7 +1,5 @@
 // Written as tightly as CUDA allows: no table, no event that nobody waits for, graphs made and uploaded before the clock starts.
 #include "tools/slipstream/bench/guard/hand_loops.hpp"
-#include "tools/slipstream/bench/floors/body_kernels.cuh"
-#include "tools/slipstream/bench/floors/early_kernels.cuh"
 #include "tools/slipstream/bench/floors/kernel_graph.cuh"
 #include <algorithm>
 #include <chrono>
@@ -62,20 +60,14 @@ private:
 
 class graph_loop final : public hand_written {
 public:
-    graph_loop(const guard_shape& shape, u32 steps, u32* data, bool programmatic)
+    graph_loop(const guard_shape& shape, u32 steps, u32* data, floor_names::edge_kind edges) : graph_(edges)
     {
         std::vector<cudaGraphNode_t> last(shape.chains_of(steps), nullptr);
         for (u32 i = 0; i < steps; ++i) {
             const u32 chain = shape.chain_of(i, steps);
             u32* const words = data + u64{chain} * shape.stride_words();
-            const cudaGraphNode_t before = last[chain];
-            if (programmatic) {
-                last[chain] = graph_.add({}, 1, early_step_kernel, words, shape.body_words, shape.number_of(i, steps));
-                if (before != nullptr) graph_.add_early_edge(before, last[chain]);
-            } else {
-                const auto after = before != nullptr ? std::vector{before} : std::vector<cudaGraphNode_t>{};
-                last[chain] = graph_.add(after, 1, step_kernel, words, shape.body_words, shape.number_of(i, steps));
-            }
+            const auto after = last[chain] != nullptr ? std::vector{last[chain]} : std::vector<cudaGraphNode_t>{};
+            last[chain] = graph_.add(after, 1, graph_.kernels.step, words, shape.body_words, shape.number_of(i, steps));
         }
         check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
         graph_.finish(stream_);
@@ -104,8 +96,9 @@ std::unique_ptr<hand_written> make_hand_written(hand_loop loop, const guard_shap
     switch (loop) {
     case hand_loop::one_stream: return std::make_unique<streams_loop>(shape, steps, data, 1);
     case hand_loop::streams_and_events: return std::make_unique<streams_loop>(shape, steps, data, streams);
-    case hand_loop::graph: return std::make_unique<graph_loop>(shape, steps, data, false);
-    case hand_loop::graph_with_programmatic_edges: return std::make_unique<graph_loop>(shape, steps, data, true);
+    case hand_loop::graph: return std::make_unique<graph_loop>(shape, steps, data, floor_names::edge_kind::full);
+    case hand_loop::graph_with_programmatic_edges:
+        return std::make_unique<graph_loop>(shape, steps, data, floor_names::edge_kind::early);
     }
     return nullptr; // every loop is above
 }
