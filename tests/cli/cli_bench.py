@@ -38,7 +38,8 @@ class Bench(CliTest):
     def test_a_chain_has_its_three_bodies_and_the_empty_one_is_labelled(self):
         result, _ = self.json_of("bench", "chain", *SMALL)
         names = [figure["name"] for figure in result["figures"]]
-        self.assertEqual(names, ["chain, 4 KB", "chain, 4 KB, successor on another SM", "chain, 4 B", "chain, 0 B (no-op bodies)"])
+        self.assertEqual(names, ["chain, 4 KB, by handle", "chain, 4 KB, by handle, successor on another SM", "chain, 4 B, by handle",
+                                 "chain, 0 B (no-op bodies), by handle", "chain, 4 KB, by range"])
         moved = result["figures"][1]
         self.assertGreaterEqual(moved["hops_looked_at"], 3990)  # of 3999: the log is whole
         self.assertLessEqual(moved["hops_that_stayed_on_their_sm"], moved["hops_looked_at"])
