@@ -146,8 +146,9 @@ private:
     /// Polls every ring, or only the one that is read ahead. While window slots are short, the first ring polled takes them all:
     /// the turn goes to the next ring that found none. In a fixed order, a ring behind one that is never empty would wait for ever.
     /// If the ring whose turn it is finds too few pool blocks, no other begins a message until it has them: of blocks that come
-    /// back one by one the others would take each. (What is in flight ends without those others, a shut gate's ring apart, whose
-    /// blocks are not among those that it waits for: the head of this file.)
+    /// back one by one the others would take each. In an engine of one part: what is in flight ends without those others, a shut
+    /// gate's ring apart, whose blocks it does not wait for (head of this file). Where there are several, tasks in flight may wait
+    /// for stand-ins that other rings bring, here and in parts that save likewise: all would stand still.
     SLIPSTREAM_BOTH bool poll_rings(team_type& team, bool all)
     {
         bool progress = false;
@@ -190,7 +191,7 @@ private:
                     else full |= static_cast<u32>(more) << r;
                 }
                 starving |= static_cast<u32>(starved_) << r;
-                saving |= r == turn_ && starved_ && !took;
+                saving |= m_.n.parts == 1 && r == turn_ && starved_ && !took;
             }
             first += rings_at_once;
             if (first >= m_.n.rings) first = 0;

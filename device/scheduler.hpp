@@ -1342,7 +1342,7 @@ private:
     static_assert(staged_depth >= staged_places<P>(true), "none that waits may have to wait for its place: crossing_stage.hpp");
     static constexpr u32 turns_ahead = 3; ///< of the worker that has had most of them, when turns are compared
     static constexpr u32 few_mails = 8;
-    static constexpr u32 answering_few = Groups == 1 ? 1 : 3; ///< workers: one after the other they take no longer than all groups
+    static constexpr u32 answering_few = Groups == 1 ? 1 : 3; ///< workers: a chain's answers are one's or two's (device/tried.md)
     static constexpr u32 broadcasts_max = P::mailbox_depth < 12 ? P::mailbox_depth : 12; ///< out at a time
     static constexpr u32 runs_in_parcel = 1u << 15; ///< in `runs_on`: task number so many of the parcel in hand
     static constexpr u32 parcel_step = 1u << 16; ///< of `parcel_workers`: so many of the parcel come to that worker before this one

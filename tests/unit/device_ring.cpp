@@ -279,6 +279,30 @@ TEST_CASE("a message of many pool blocks comes to its turn beside rings that tak
     CHECK(held.size() > before / 2); // nobody is kept from his turn any more
 }
 
+TEST_CASE("in an engine of several parts no ring keeps another from beginning: tasks in flight may wait for what that one brings",
+          "[device][ring]")
+{
+    ring_test t({.window = 32, .rings = 2, .ring_slots = 64, .pool_blocks = 24, .parts = 2});
+    const auto refill = [&] {
+        while (t.writers[0].has_room(2)) REQUIRE(t.send(0, {}, 1));
+    };
+    std::vector<u32> held;
+    const auto take_all = [&] {
+        for (u32 i = 0; i < 2 * P::look_at_rings; ++i) t.ingest.step(t.engine.team);
+        for (const u32 slot : t.take_decoded()) held.push_back(slot);
+        refill();
+    };
+    refill();
+    while (held.size() < 24) take_all();
+    REQUIRE(t.send(1, {}, 10 * device::pool_block_entries)); // never so many at once
+    for (u32 i = 0; i < 60; ++i) {
+        t.free_slot(held.front());
+        held.erase(held.begin());
+        take_all();
+        REQUIRE(held.size() == 24);
+    }
+}
+
 TEST_CASE("random messages over random rings: every one is decoded once, in order, and the pool ends full", "[device][ring]")
 {
     for (u64 seed = 1; seed <= 8; ++seed) {
