@@ -3,7 +3,7 @@
 // A task is linked with the row of predecessors that admission found; those that are complete by now are dropped. Each
 // predecessor keeps a row of successors, each successor a count of predecessors: a completion clears one row and counts down.
 //
-// EDGES   that another one implies are not entered, where it is cheap to see (successors in fast memory, nine
+// EDGES   that another one implies are not entered, where it is cheap to see (successors in fast memory, waits_max
 //         predecessors at most): with whom the predecessor that was linked last waits for, as far as the first waits_near_max
 //         places of its list tell. (A task that is complete has seen all that it waited for complete, on its worker, too.)
 //         Failures do not go by edges, but by what tasks read.
@@ -13,7 +13,7 @@
 //   A task of more blocks than workers draws tickets and cannot be waited for in this way, nor can one in a tainted slot.
 //   What crosses: crossing_stage.hpp.
 // OWNERS  the linker role alone, but for `brief`, `joins`, `joins_both`, `targets` and what they wait for
-//         (control_state::awaited_by), which the scheduler reads of tasks that were handed over.
+//         (control_state::set_awaited), which the scheduler reads of tasks that were handed over.
 // COST    every operation takes up to 32 tasks, a lane each, and costs much the same for one as for 32. Link: a word of the row
 //         for each 32 slots, and for each predecessor one bit set and an entry of its list. Complete: a count down for each
 //         successor: those of a list by four lanes a task, eight tasks at a time, without a look at a row; of a task with more
@@ -189,8 +189,18 @@ public:
         SLIPSTREAM_UNROLL
         for (u32 i = 0; i < waits_near_max; ++i)
             look(i, list.slots[i], i < list.number); // an empty place's slot is looked at, not used
-        SLIPSTREAM_ONE_COPY
-        for (u32 i = waits_near_max; i < list.number && good; ++i) look(i, s_.predecessor(slot, i), true);
+        if (good & (list.number > waits_near_max)) {
+            const more_predecessors more = s_.waits_for_more[slot];
+            SLIPSTREAM_ONE_COPY
+            for (u32 first = 0; waits_near_max + first < list.number && good; first += more.at_once) {
+                const u64 four = more.four(first / more.at_once);
+                SLIPSTREAM_UNROLL
+                for (u32 i = 0; i < more.at_once; ++i) {
+                    const u32 place = waits_near_max + first + i;
+                    look(place, more.in_four(four, i), place < list.number);
+                }
+            }
+        }
         return good ? places | may_bit : 0;
     }
     static constexpr u32 may_bit = 1u << 31;
@@ -223,7 +233,7 @@ public:
 
     /// Hands over tasks that wait, slot_of(k) for each bit of `tasks`, each of which may_stage behind those before it, with
     /// places_of(k): staged(k, number of tasks that it waits for) is called by lanes. Of these the one that was linked last is
-    /// number 0 (control_state::awaited_by).
+    /// number 0 (control_state::set_awaited).
     template <class SlotOf, class PlacesOf, class Staged>
     SLIPSTREAM_BOTH void stage(team_type& team, u32 tasks, SlotOf slot_of, PlacesOf places_of, Staged staged)
     {
@@ -244,11 +254,15 @@ public:
                 note_staged(places != 0 ? note_awaited(team, slot, places) : 0);
                 return;
             }
+            const more_predecessors more = s_.waits_for_more[slot];
+            const auto predecessor = [&](u32 i) {
+                return i < waits_near_max ? s_.predecessor(slot, i) : more.at(i - waits_near_max);
+            };
             u32 waits = 0;
-            u32 last = s_.predecessor(slot, lowest_bit(places)); // the one that was linked last comes first
+            u32 last = predecessor(lowest_bit(places)); // the one that was linked last comes first
             SLIPSTREAM_ONE_COPY
             for (u32 left = places & (places - 1); left != 0; left &= left - 1) {
-                u32 p = s_.predecessor(slot, lowest_bit(left));
+                u32 p = predecessor(lowest_bit(left));
                 if (is_later(number_of(p), number_of(last))) {
                     const u32 other = last;
                     last = p;

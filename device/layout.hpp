@@ -43,7 +43,7 @@
 // EDGES   see device/edge.hpp; each operation names its own.
 //
 // Fast-memory budget, by host/fast_memory.cpp (4 rings, 131 workers, 5 task types): G = W/32 groups; successors 4 W G and
-// 16 W, pool books 12 a block of four accesses, what staged tasks wait for 62 W (and 108 W in device memory), the last mails
+// 16 W, pool books 12 a block of four accesses, what staged tasks wait for 62 W (and 216 W in device memory), the last mails
 // of each worker 5 K, access index 128 W (at most 32 K; half, quarter or none of it where the rest needs the room),
 // admission's batch 11 K and its rows of predecessors 8 W, ring slots in hand 4.6 to 10.7 K (shorter looks where else the
 // smallest access index had no room), bus counts 104, the rest about 86 W.
@@ -59,6 +59,7 @@
 #include "device/queue.hpp"
 #include <slipstream/abi/access_entry.hpp>
 #include <slipstream/abi/task_type.hpp>
+#include <bit>
 
 namespace slipstream::device {
 
@@ -90,7 +91,8 @@ inline constexpr u32 batch_messages = 32; ///< plain messages given places toget
 inline constexpr u32 broadcasts_read = 8; ///< by a worker at a time: a line
 inline constexpr u32 broadcast_copies_max = 32; ///< a lane stores one of each
 inline constexpr u32 waits_near_max = 3;  ///< of them in fast memory
-inline constexpr u32 waits_max = 9;       ///< tasks that a staged one may wait for: a fan-in of eight, and who wrote before it
+inline constexpr u32 waits_max = 15;      ///< tasks that a staged one may wait for: where one has more, those behind it wait, too
+inline constexpr u32 waits_far_max = waits_max - waits_near_max;
 inline constexpr u32 admitted_max = 64; ///< tasks between admission and linker
 inline constexpr u32 batch_max = 32;    ///< tasks, and pool blocks, that admission takes at once
 inline constexpr u32 batch_cells_bits = 9;
@@ -597,7 +599,7 @@ struct ready_entry {
     SLIPSTREAM_BOTH static ready_entry make(u32 slot, u32 number, u32 waits = 0) { return {slot | waits << 12 | number << 16}; }
     static constexpr u32 slot_mask = 0xfff;
     SLIPSTREAM_BOTH u32 slot() const { return word & slot_mask; }
-    SLIPSTREAM_BOTH u32 waits() const { return word >> 12 & 0xf; } ///< see control_state::awaited_by
+    SLIPSTREAM_BOTH u32 waits() const { return word >> 12 & 0xf; } ///< see control_state::set_awaited
     SLIPSTREAM_BOTH u32 number() const { return word >> 16; }
     /// Was it linked after `count` tasks were? May be true of one that was linked very long before (scheduler::is_late). The
     /// other way round it never errs while `count` is recent: between two fences of a launch no more than a window of tasks
@@ -639,6 +641,25 @@ struct alignas(8) predecessor_list {
     SLIPSTREAM_BOTH bool complete() const { return number <= waits_max; }
 };
 static_assert(window_slots_max <= 0xffff);
+
+/// Those that it has no room for, in memory that is far: read whole, so that all loads fly together.
+struct more_predecessors {
+    static constexpr u32 at_once = 4;
+    static constexpr u32 most = waits_far_max;
+    struct alignas(8) four_slots {
+        u16 slots[at_once];
+    } fours[most / at_once];
+    static_assert(most == 3 * at_once);
+
+    /// Four of them, 16 bits each. No index, as above.
+    SLIPSTREAM_BOTH u64 four(u32 n) const
+    {
+        const u64 first = std::bit_cast<u64>(fours[0]), second = std::bit_cast<u64>(fours[1]), third = std::bit_cast<u64>(fours[2]);
+        return n == 0 ? first : n == 1 ? second : third;
+    }
+    SLIPSTREAM_BOTH static u32 in_four(u64 slots, u32 i) { return static_cast<u32>(slots >> 16 * i) & 0xffff; }
+    SLIPSTREAM_BOTH u32 at(u32 i) const { return in_four(four(i / at_once), i % at_once); }
+};
 
 /// What the scheduler tells the linker of a task.
 enum class report_kind : u32 {
@@ -791,12 +812,12 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
                                             when nobody else waited for the last of those that it waits for */          \
     X(joins_both, u32, near, s.groups()) /* likewise, when one other did */                                             \
     X(waits_for, predecessor_list, near, s.window) /* of the task that was linked last */                               \
-    X(waits_for_more, u16, far, s.window * (waits_max - waits_near_max)) /* the slots that it has no room for */        \
+    X(waits_for_more, more_predecessors, far, s.window) /* the slots that it has no room for */                          \
     X(order_at, u32, near, s.window)     /* its place in link_order, or one that never comes */                         \
     X(link_order, u32, near, s.queue_slots()) /* ready_entry words of the last tasks linked that wait; see linker */    \
     X(targets, cell<u32>, near, s.window) /* what the slot's finished_count comes to with the task that was handed over last */ \
     X(waits_near, cell<awaited_task>, near, (s.window + 1) * waits_near_max) /* of a staged task, the first ones */     \
-    X(waits_far, cell<awaited_task>, far, s.window * (waits_max - waits_near_max)) /* and the others */                 \
+    X(waits_far, cell<awaited_task>, far, s.window * waits_far_max) /* and the others */                                \
     X(dealt, cell<u32>, near, s.window)  /* blocks mailed */                                                            \
     X(outstanding, cell<u32>, near, s.window + 1) /* see scheduler; the last one: broadcast.hpp */                       \
     X(broadcast, broadcast_book, near, 1) /* see broadcast.hpp, as the next one */                                      \
@@ -939,24 +960,22 @@ struct control_state {
     /// The slot of predecessor i < waits_max of the task in `slot`.
     SLIPSTREAM_BOTH u32 predecessor(u32 slot, u32 i) const
     {
-        if (i < waits_near_max) return waits_for[slot].slots[i];
-        return waits_for_more[slot * (waits_max - waits_near_max) + i - waits_near_max];
+        return i < waits_near_max ? waits_for[slot].slots[i] : more_place(slot, i - waits_near_max);
     }
     SLIPSTREAM_BOTH void set_predecessor(u32 slot, u32 i, u32 predecessor) const
     {
         if (i < waits_near_max) waits_for[slot].slots[i] = static_cast<u16>(predecessor);
-        else waits_for_more[slot * (waits_max - waits_near_max) + i - waits_near_max] = static_cast<u16>(predecessor);
+        else more_place(slot, i - waits_near_max) = static_cast<u16>(predecessor);
+    }
+    SLIPSTREAM_BOTH u16& more_place(u32 slot, u32 i) const
+    {
+        return waits_for_more[slot].fours[i / more_predecessors::at_once].slots[i % more_predecessors::at_once];
     }
     /// Task number i of those that the staged task in `slot` waits for.
-    SLIPSTREAM_BOTH awaited_task awaited_by(u32 slot, u32 i) const
-    {
-        if (i < waits_near_max) return P::get(waits_near[slot * waits_near_max + i]);
-        return P::get(waits_far[slot * (waits_max - waits_near_max) + i - waits_near_max]);
-    }
     SLIPSTREAM_BOTH void set_awaited(u32 slot, u32 i, const awaited_task& task) const
     {
         if (i < waits_near_max) P::set(waits_near[slot * waits_near_max + i], task);
-        else P::set(waits_far[slot * (waits_max - waits_near_max) + i - waits_near_max], task);
+        else P::set(waits_far[slot * waits_far_max + i - waits_near_max], task);
     }
 
     using slot_queue = queue_storage<P, u32>;

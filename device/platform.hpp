@@ -52,7 +52,7 @@
 namespace slipstream::device {
 
 /// mailbox_depth of the platforms that run tasks. One for both: the host lays out the GPU's memory by its own. While a worker
-/// runs a chain's mails from one half, the scheduler fills the other.
+/// runs a chain's mails, which it answers together, the scheduler fills another one's.
 inline constexpr u32 mailbox_places = 16;
 
 enum class order : u8 { relaxed, acquire, release, acq_rel };

@@ -404,7 +404,7 @@ private:
     }
 
     /// The same of the `left` workers that have answered more: of each all at once, a lane an answer. Who has run a chain of brief
-    /// tasks gives up to nine together.
+    /// tasks gives a mailbox of them together.
     template <class Answers>
     SLIPSTREAM_BOTH u32 take_of_few(team_type& team, u32 left, u32 (&changed)[Groups], Answers& answers, u32 completed, bool& drawn)
     {
@@ -1299,7 +1299,8 @@ private:
         return mail::crosses_bit;
     }
 
-    /// The `count` tasks that the one in `slot` waits for, if any. The first ones without a loop: their loads fly together.
+    /// The `count` tasks that the one in `slot` waits for, if any. The first ones without a loop, the others by fours: their loads
+    /// fly together.
     SLIPSTREAM_BOTH void send_waits(u32 w, u32 slot, u32 count, u32 tag)
     {
         auto& chunks = m_.mailboxes[w].waits[tag % P::mailbox_depth];
@@ -1310,9 +1311,18 @@ private:
         SLIPSTREAM_UNROLL
         for (u32 i = 0; i < waits_near_max; ++i)
             if (i < count) P::store(edge::R4_mail, chunks[i], chunk_of(first[i], tag), order::relaxed, scope::device);
+        constexpr u32 at_once = more_predecessors::at_once; // of those that lie far
         SLIPSTREAM_ONE_COPY
-        for (u32 i = waits_near_max; i < count; ++i)
-            P::store(edge::R4_mail, chunks[i], chunk_of(s_.awaited_by(slot, i), tag), order::relaxed, scope::device);
+        for (u32 first_far = 0; waits_near_max + first_far < count; first_far += at_once) {
+            awaited_task next[at_once];
+            SLIPSTREAM_UNROLL
+            for (u32 i = 0; i < at_once; ++i) next[i] = P::get(s_.waits_far[slot * waits_far_max + first_far + i]);
+            SLIPSTREAM_UNROLL
+            for (u32 i = 0; i < at_once; ++i) {
+                const u32 place = waits_near_max + first_far + i;
+                if (place < count) P::store(edge::R4_mail, chunks[place], chunk_of(next[i], tag), order::relaxed, scope::device);
+            }
+        }
     }
 
     /// Of the `waits` tasks, waits_near_max at most, that a chained one waits for, besides the first, those that run elsewhere:

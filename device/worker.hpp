@@ -20,7 +20,7 @@
 // has no block for this worker is answered as it is passed over: one store.
 // One that follows and waits for nobody elsewhere: nothing of that. Where both are brief and nobody elsewhere was known to
 // wait for the mail before it (or that is the first of two that wait for one: see scheduler), they are answered by one fence,
-// nine at most: what is left of a hop is the recorder's store and an addition.
+// a full mailbox at most: what is left of a hop is the recorder's store and an addition.
 //
 // One that crosses (crossing_stage.hpp): out of line, see crossing_worker.hpp.
 // A blank (watch.hpp): an addition that is waited for, then looks at the ring, out of line.
@@ -131,10 +131,7 @@ struct inbox {
         u32 target;
     } only[P::mailbox_depth];
 
-    /// So many answers may be owed: while the other half of the mailbox is worked on, the scheduler fills this one.
-    static constexpr u32 owed_max = P::mailbox_depth / 2;
-
-    /// Before mail `number`.
+    /// Answers, before mail `number`: of all mails of a full mailbox but that one, at most.
     SLIPSTREAM_BOTH u32 owed(u32 number) const { return mails_between(answered, number - 1); }
     SLIPSTREAM_BOTH u32 count() const { return mails_between(answered, known); }
     SLIPSTREAM_BOTH bool empty() const { return answered == known; }
@@ -549,8 +546,7 @@ private:
         if (follow == 0) return {};
         const u32 only = team.mask32([&](u32 k) { return k < pairs && box_.letter(first + k + 1).only_follows(); });
         const u32 later = team.mask32([&](u32 k) {
-            return k < pairs && k % (box_.owed_max + 1) < box_.owed_max
-                   && box_.letter(first + k).may_wait_for(box_.letter(first + k + 1));
+            return k < pairs && box_.letter(first + k).may_wait_for(box_.letter(first + k + 1));
         });
         const u32 alike = team.mask32([&](u32 k) {
             return k < pairs && box_.letter(first + k).type() == box_.letter(first + k + 1).type();
