@@ -956,7 +956,7 @@ TEST_CASE("hundreds of tasks are cancelled for one failure in another part, and 
 }
 
 TEST_CASE("a task that waited for another part while tens of thousands went past it is handed over, and whoever comes behind it",
-          "[api][parts]")
+          "[api][parts][large]")
 {
     in_time(60, [] {
         parts_failure_test t(parts_config(2));
