@@ -51,9 +51,9 @@
 // control block takes of the 256 K of its SM, every worker lacks as L1: beyond 158 K (164 K with what is static) nine blocks
 // for eight window slots, as far as the 222 K that there are go.
 //   W                 32      64      256     512     1024
-//   near, bytes       153 K   157 K   157 K   221 K   222 K and its successors in device memory (144 K), an eighth of the index
+//   near, bytes       153 K   157 K   157 K   221 K   221 K and its successors in device memory (144 K), an eighth of the index
 //   pool blocks       1336    1368    1560    1816    2328
-//   of these near     all     1248    296     184     none
+//   of these near     all     1240    288     176     none
 //   slots of a look   128     128     128     128     32
 #pragma once
 #include "device/queue.hpp"
@@ -798,7 +798,8 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(listed_near, u16, near, s.successors_near() ? s.window * successors_listed : 0) /* of each slot, the slots        \
                                                                                          of its first successors */     \
     X(listed_far, u16, far, s.successors_near() ? 0 : s.window * successors_listed)                                     \
-    X(arriving_after, u16, near, 32 * waits_max) /* the first predecessors of each task that is being linked with others */ \
+    X(arriving_after, u16, near, s.successors_near() ? 32 * waits_max : 0) /* of each task that is being linked with        \
+                                                                            others, its predecessors, while they are few */ \
     X(woken, u32, near, 32)              /* of the reports in hand: slot | successors that are listed << 16 */           \
     X(identities, u32, near, s.window)   /* of the task in a slot: see dependency_table::note */                        \
     X(loads, linked_load, near, s.window) /* likewise */                                                                \
