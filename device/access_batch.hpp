@@ -153,6 +153,17 @@ public:
         enter(team, number, live_.useful, booked, mine);
     }
 
+    /// By a lane: the task at `place` of the admitted queue waits for the one in `slot`. Its row has each once; the first ones it
+    /// names stand beside it, where the linker has its books in fast memory.
+    SLIPSTREAM_BOTH void set_wait(team_type& team, u32 place, u32 slot) const
+    {
+        const u32 bit = 1u << slot % 32;
+        const u32 before = team.set_bits(s_.predecessors[place * m_.n.groups() + slot / 32], bit);
+        if ((before & bit) != 0 || !m_.n.successors_near()) return;
+        const u32 nth = team.add(s_.named_count[place], 1);
+        if (nth < waits_max) P::set(s_.named[place * waits_max + nth], static_cast<u16>(slot));
+    }
+
     /// By each team, of so many finished `tasks` in `half`: their accesses are live no more, and the book forgets them.
     SLIPSTREAM_BOTH void forget(team_type& team, u32 number, u32 teams, u32 half, u32 tasks)
     {
@@ -530,9 +541,10 @@ private:
         });
     }
 
+    SLIPSTREAM_BOTH static u32 place_of(const extent& batch, u32 task) { return (batch.row + task) % admitted_max; }
     SLIPSTREAM_BOTH auto* row_of(const extent& batch, u32 task) const
     {
-        return s_.predecessors + (batch.row + task) % admitted_max * m_.n.groups();
+        return s_.predecessors + place_of(batch, task) * m_.n.groups();
     }
 
     SLIPSTREAM_BOTH void begin_rows(team_type& team, u32 number, u32 teams, const extent& batch) const
@@ -540,17 +552,43 @@ private:
         const u32 groups = m_.n.groups();
         team.each32([&](u32 k) {
             SLIPSTREAM_ONE_COPY
-            for (u32 task = number * team_blocks + k / pool_block_entries; task < batch.tasks; task += teams * team_blocks)
+            for (u32 task = number * team_blocks + k / pool_block_entries; task < batch.tasks; task += teams * team_blocks) {
                 SLIPSTREAM_ONE_COPY
                 for (u32 g = k % pool_block_entries; g < groups; g += pool_block_entries)
                     P::set(row_of(batch, task)[g], batch.before / 32 == g ? 1u << batch.before % 32 : 0u);
+                if (k % pool_block_entries != 0 || !m_.n.successors_near()) continue;
+                const u32 place = place_of(batch, task);
+                P::set(s_.named_count[place], batch.before != no_slot ? 1u : 0u);
+                P::set(s_.named[place * waits_max], static_cast<u16>(batch.before)); // read if it counts
+            }
         });
         if (batch.before != no_slot && number == 0 && team.leader()) mark(waiting_tasks) = low_bits(batch.tasks);
     }
 
     SLIPSTREAM_BOTH void set_wait(team_type& team, const extent& batch, u32 task, u32 slot) const
     {
-        team.set_bits(row_of(batch, task)[slot / 32], 1u << slot % 32);
+        set_wait(team, place_of(batch, task), slot);
+    }
+    /// The same of several, slots.slots[i] for each bit i of `which`, First <= i < End. Step after step for all of them: what the
+    /// atomics return is not waited for one by one.
+    template <u32 First, u32 End, class Slots>
+    SLIPSTREAM_BOTH void set_waits(team_type& team, u32 place, const Slots& slots, u32 which) const
+    {
+        u32 anew = 0; // a bit for each that the row has not named before
+        SLIPSTREAM_UNROLL
+        for (u32 i = First; i < End; ++i) {
+            const bool mine = (which >> i & 1) != 0;
+            const u32 slot = mine ? slots.slots[i] : 0, bit = static_cast<u32>(mine) << slot % 32;
+            anew |= static_cast<u32>((team.set_bits(s_.predecessors[place * m_.n.groups() + slot / 32], bit) & bit) != bit) << i;
+        }
+        if (anew == 0 || !m_.n.successors_near()) return;
+        const u32 first = team.add(s_.named_count[place], popcount(anew));
+        SLIPSTREAM_UNROLL
+        for (u32 i = First; i < End; ++i) {
+            const u32 nth = first + popcount(anew & low_bits(i));
+            if (!(anew >> i & 1) || nth >= waits_max) continue;
+            P::set(s_.named[place * waits_max + nth], static_cast<u16>(slots.slots[i]));
+        }
     }
     SLIPSTREAM_BOTH void note_covered(team_type& team, u32 number) const
     {
@@ -577,7 +615,13 @@ private:
             const table_entry e = mine.entries.at(0, k);
             const u32 task = mine.tasks.at(0, k);
             if (booked) {
-                const bool covered = look_up(team, k, mine, few, wait);
+                const auto wait_for_all = [&](const auto& readers, u32 which) {
+                    constexpr u32 first = handle_book<P>::few_readers;
+                    set_waits<0, first>(team, place_of(batch, task), readers, which);
+                    if (!few) set_waits<first, handle_page::readers_max>(team, place_of(batch, task), readers, which);
+                    waiting.at(0, k) = 1;
+                };
+                const bool covered = look_up(team, k, mine, few, wait, wait_for_all);
                 if (covered || nothing_live) return false;
             } else {
                 u32 before = 0;
@@ -606,11 +650,11 @@ private:
         });
     }
 
-    /// By a lane, of an access that is booked: wait(slot) of whom it waits for by the batch and by the book; `few`: see
-    /// standing_readers. True if a task of the batch before it writes the handle. One lane of those that use a handle enters who
-    /// is to be found there from now on: any of them knows it.
-    template <class Wait>
-    SLIPSTREAM_BOTH bool look_up(team_type& team, u32 k, access_lanes& mine, bool few, Wait wait) const
+    /// By a lane, of an access that is booked: wait(slot), or of readers in the book wait_for_all(reader_slots, a bit for each), of
+    /// whom it waits for by the batch and by the book; `few`: see standing_readers. True if a task of the batch before it writes
+    /// the handle. One lane of those that use a handle enters who is to be found there from now on: any of them knows it.
+    template <class Wait, class WaitForAll>
+    SLIPSTREAM_BOTH bool look_up(team_type& team, u32 k, access_lanes& mine, bool few, Wait wait, WaitForAll wait_for_all) const
     {
         const bool writes = mine.entries.at(0, k).writes();
         const u32 task = mine.tasks.at(0, k);
@@ -624,9 +668,7 @@ private:
         if (writes && (since | standing) != 0) { // they wait for the writer
             SLIPSTREAM_ONE_COPY
             for (u32 bits = since; bits != 0; bits &= bits - 1) wait(batch_slot(lowest_bit(bits)));
-            SLIPSTREAM_UNROLL
-            for (u32 i = 0; i < handle_page::readers_max; ++i)
-                if (standing >> i & 1) wait(book_.slot_of(page.readers[i]));
+            if (standing != 0) wait_for_all(book_.slots_of(page), standing);
         } else if (writers_before != 0) {
             wait(batch_slot(highest_bit(writers_before)));
         } else if (book_.stands(page.writer)) {

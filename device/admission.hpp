@@ -265,11 +265,22 @@ private:
     /// A whole-memory task waits for all that are exposed, and hides them: only it is exposed, and no access before it is live.
     SLIPSTREAM_BOTH void admit_whole(team_type& team, u32 slot)
     {
-        auto* const found = s_.predecessors + admitted_.position() % admitted_max * m_.n.groups();
+        const u32 place = admitted_.position() % admitted_max;
+        auto* const found = s_.predecessors + place * m_.n.groups();
+        u32 mine = 0;
+        SLIPSTREAM_ONE_COPY
+        for (u32 g = team.rank(); g < m_.n.groups(); g += team.size()) mine += popcount(s_.exposed[g]);
+        const u32 all = team.reduce_add(mine);
+        const bool few = all <= waits_max && m_.n.successors_near();
+        if (m_.n.successors_near() && team.leader()) P::set(s_.named_count[place], few ? 0 : all);
+        team.sync();
         SLIPSTREAM_ONE_COPY
         for (u32 g = team.rank(); g < m_.n.groups(); g += team.size()) {
-            P::set(found[g], s_.exposed[g]);
+            u32 exposed = s_.exposed[g];
             s_.exposed[g] = 0;
+            P::set(found[g], few ? 0 : exposed);
+            SLIPSTREAM_ONE_COPY
+            for (; few && exposed != 0; exposed &= exposed - 1) batch_.set_wait(team, place, 32 * g + lowest_bit(exposed));
         }
         SLIPSTREAM_ONE_COPY
         for (u32 w = team.rank(); w < words_; w += team.size()) s_.live[w] = 0;
@@ -313,7 +324,6 @@ private:
     /// whole-memory task hides is waited for through it. True if there are any.
     SLIPSTREAM_BOTH bool find_after(team_type& team, u32 task, u32 row)
     {
-        auto* const found = s_.predecessors + row * m_.n.groups();
         bool any = false; // of this lane
         SLIPSTREAM_ONE_COPY
         for (u32 block = P::get(s_.first_block[task]); block != no_block; block = P::get(s_.pool_next[block])) {
@@ -326,7 +336,7 @@ private:
                 SLIPSTREAM_ONE_COPY
                 for (u32 slot = team.rank(); slot < m_.n.window; slot += team.size())
                     if ((s_.exposed[slot / 32] >> slot % 32 & 1) && P::get(s_.task_id[slot]) == id) {
-                        team.set_bits(found[slot / 32], 1u << slot % 32);
+                        batch_.set_wait(team, row, slot);
                         any = true;
                     }
             }
@@ -336,10 +346,10 @@ private:
 
     const engine_memory<P>& m_;
     const control_state<P>& s_;
-    queue_consumer<P, u32, edge::A3_decoded, edge::R3_taken, order::relaxed> decoded_; // never full
+    queue_consumer<P, u16, edge::A3_decoded, edge::R3_taken, order::relaxed> decoded_; // never full
     queue_producer<P, u32, edge::R10_admitted, edge::A10_linked> admitted_;
-    queue_consumer<P, u32, edge::A11_finished, edge::R11_taken, order::relaxed> finished_; // never full
-    queue_producer<P, u32, edge::R2_slot_freed, edge::A2_slot_taken> free_;
+    queue_consumer<P, u16, edge::A11_finished, edge::R11_taken, order::relaxed> finished_; // never full
+    queue_producer<P, u16, edge::R2_slot_freed, edge::A2_slot_taken> free_;
     access_index<P> index_;
     access_batch<P> batch_;
     // Equal on all lanes; of the leading team.

@@ -272,8 +272,9 @@ struct cuda_platform {
         __device__ static __forceinline__ u32 add(u32& word, u32 value) { return atomicAdd(&word, value); }
         __device__ static __forceinline__ u32 add(cell<u32>& word, u32 value) { return atomicAdd(&word.raw, value); }
         __device__ static __forceinline__ u32 set_bits(u32& word, u32 bits) { return atomicOr(&word, bits); }
-        __device__ static __forceinline__ void set_bits(cell<u32>& word, u32 bits) { atomicOr(&word.raw, bits); }
+        __device__ static __forceinline__ u32 set_bits(cell<u32>& word, u32 bits) { return atomicOr(&word.raw, bits); }
         __device__ static __forceinline__ u32 clear_bits(u32& word, u32 bits) { return atomicAnd(&word, ~bits); }
+        __device__ static __forceinline__ void lower(u32& word, u32 value) { atomicMin(&word, value); }
         __device__ static __forceinline__ bool claim(u32& word, u32 value) { return atomicCAS(&word, 0u, value) == 0; }
         __device__ static __forceinline__ bool join(u32& word, u32 value)
         {

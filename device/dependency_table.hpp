@@ -1,7 +1,8 @@
 // The dependency table: who waits for whom, among the tasks that the linker has taken in, and who may be staged behind whom.
 //
-// A task is linked with the row of predecessors that admission found; those that are complete by now are dropped. Each
-// predecessor keeps a row of successors, each successor a count of predecessors: a completion clears one row and counts down.
+// A task is linked with the predecessors that admission found: a row, and a list of the first ones. Those that are complete by now
+// are dropped. Each predecessor keeps a row of successors, each successor a count of predecessors: a completion clears one row and
+// counts down.
 //
 // EDGES   that another one implies are not entered, where it is cheap to see (successors in fast memory, waits_max
 //         predecessors at most): with whom the predecessor that was linked last waits for, as far as the first waits_near_max
@@ -14,11 +15,14 @@
 //   What crosses: crossing_stage.hpp.
 // OWNERS  the linker role alone, but for `brief`, `joins`, `joins_both`, `targets` and what they wait for
 //         (control_state::set_awaited), which the scheduler reads of tasks that were handed over.
-// COST    every operation takes up to 32 tasks, a lane each, and costs much the same for one as for 32. Link: a word of the row
-//         for each 32 slots, and for each predecessor one bit set and an entry of its list. Complete: a count down for each
+// COST    every operation takes up to 32 tasks, a lane each, and costs much the same for one as for 32. What counts is how many
+//         instructions the warp goes through, 10 to 12 cycles each (device/measured.md): not what lies between a load and its use.
+//         Link: for each predecessor one bit set and an entry of its list, four at once where no task has more; else a lane a
+//         predecessor, 32 at a time. Complete: a count down for each
 //         successor: those of a list by four lanes a task, eight tasks at a time, without a look at a row; of a task with more
 //         than a list holds by all lanes, a word of its row at a time.
-//         Staging: a look for each predecessor. Fast memory, up to a window of successors_near_max.
+//         Staging: a look for each predecessor; written down, where a task waits for more than three, a lane each. Fast memory, up
+//         to a window of successors_near_max; beyond it a word of the row for each 32 slots, a task at a time.
 #pragma once
 #include "device/crossing_stage.hpp"
 
@@ -56,10 +60,10 @@ public:
     SLIPSTREAM_BOTH u32 tasks_handed() const { return handed_tasks_; }
     SLIPSTREAM_BOTH u32 lasting_handed() const { return handed_lasting_; }
 
-    /// Takes in tasks in program order: slot_of(k), k < count <= 32, the first one as `link_number`, each with the row row_of(k) if
-    /// has_row(k). Hands over those that wait for nobody; returns their mask.
-    template <class SlotOf, class HasRow, class RowOf>
-    SLIPSTREAM_BOTH u32 link(team_type& team, u32 count, u32 link_number, SlotOf slot_of, HasRow has_row, RowOf row_of)
+    /// Takes in tasks in program order: slot_of(k), k < count <= 32, the first one as `link_number`, each with the predecessors
+    /// that the row at place_of(k) names, if has_row(k). Hands over those that wait for nobody; returns their mask.
+    template <class SlotOf, class HasRow, class PlaceOf>
+    SLIPSTREAM_BOTH u32 link(team_type& team, u32 count, u32 link_number, SlotOf slot_of, HasRow has_row, PlaceOf place_of)
     {
         if (some_old_) {
             bool mine = false;
@@ -85,7 +89,7 @@ public:
             s_.waits_for[slot].number = 0; // what was there is another task's
         });
         team.sync();
-        typename P::template lane_array<u32, 1> waits;
+        lane_values waits;
         u32 rows = team.mask32([&](u32 k) {
             waits.at(0, k) = 0;
             return k < count && has_row(k);
@@ -96,11 +100,11 @@ public:
             SLIPSTREAM_ONE_COPY
             for (; rows != 0; rows &= rows - 1) {
                 const u32 task = lowest_bit(rows);
-                const u32 found = find_together(team, slot_of(task), row_of(task));
+                const u32 found = find_together(team, slot_of(task), row_at(place_of(task)));
                 team.each32([&](u32 k) { if (k == task) waits.at(0, k) = found; });
             }
         } else {
-            enter_apart(team, rows, slot_of, row_of, waits);
+            enter_apart(team, rows, link_number, slot_of, place_of, waits);
         }
         if (several()) // as for one more predecessor
             team.each32([&](u32 k) {
@@ -115,7 +119,7 @@ public:
             team.clear_bits(s_.arriving[slot / 32], 1u << slot % 32);
         });
         in_flight_ += count;
-        hand(team, free, slot_of);
+        if (free != 0) hand(team, free, slot_of);
         if (several()) look_ahead(team, count, slot_of, waits);
         return free;
     }
@@ -232,8 +236,8 @@ public:
     }
 
     /// Hands over tasks that wait, slot_of(k) for each bit of `tasks`, each of which may_stage behind those before it, with
-    /// places_of(k): staged(k, number of tasks that it waits for) is called by lanes. Of these the one that was linked last is
-    /// number 0 (control_state::set_awaited).
+    /// places_of(k): staged(k, number of tasks that it waits for) is called by lanes. Of all its predecessors the one that was
+    /// linked last is number 0 (control_state::set_awaited), if it is among these.
     template <class SlotOf, class PlacesOf, class Staged>
     SLIPSTREAM_BOTH void stage(team_type& team, u32 tasks, SlotOf slot_of, PlacesOf places_of, Staged staged)
     {
@@ -241,38 +245,16 @@ public:
             if (tasks >> k & 1) team.set_bits(s_.staged[slot_of(k) / 32], 1u << slot_of(k) % 32);
         });
         hand(team, tasks, slot_of); // now all targets are what they come to
+        const u32 longer = team.mask32([&](u32 k) { return (tasks >> k & 1) != 0 && places_of(k) >> waits_near_max != 0; });
+        if (longer != 0) note_all_awaited(team, longer, slot_of, places_of);
         team.each32([&](u32 k) {
             if (!(tasks >> k & 1)) return;
-            const u32 slot = slot_of(k);
-            const u32 places = places_of(k);
-            const auto note_staged = [&](u32 waits) {
-                const bool crosses = several() && s_.loads[slot].crosses();
-                if (crosses) crossing_.list(slot);
-                staged(k, crosses ? crossing_.note_awaited(slot, waits) : waits);
-            };
-            if (places >> waits_near_max == 0) {
-                note_staged(places != 0 ? note_awaited(team, slot, places) : 0);
-                return;
-            }
-            const more_predecessors more = s_.waits_for_more[slot];
-            const auto predecessor = [&](u32 i) {
-                return i < waits_near_max ? s_.predecessor(slot, i) : more.at(i - waits_near_max);
-            };
-            u32 waits = 0;
-            u32 last = predecessor(lowest_bit(places)); // the one that was linked last comes first
-            SLIPSTREAM_ONE_COPY
-            for (u32 left = places & (places - 1); left != 0; left &= left - 1) {
-                u32 p = predecessor(lowest_bit(left));
-                if (is_later(number_of(p), number_of(last))) {
-                    const u32 other = last;
-                    last = p;
-                    p = other;
-                }
-                s_.set_awaited(slot, ++waits, awaited(p));
-            }
-            s_.set_awaited(slot, 0, awaited(last));
-            note_joins(team, slot, last);
-            note_staged(waits + 1);
+            const u32 slot = slot_of(k), places = places_of(k);
+            if (!(longer >> k & 1)) note_awaited(slot, places);
+            if (places != 0) note_joins(team, slot, s_.predecessor(slot, lowest_bit(places)));
+            const bool crosses = several() && s_.loads[slot].crosses();
+            if (crosses) crossing_.list(slot);
+            staged(k, crosses ? crossing_.note_awaited(slot, popcount(places)) : popcount(places));
         });
         team.sync();
     }
@@ -358,7 +340,9 @@ public:
     }
 
 private:
+    using lane_values = typename P::template lane_array<u32, 1>;
     SLIPSTREAM_BOTH bool several() const { return Several && m_.n.parts > 1; }
+    SLIPSTREAM_BOTH auto* row_at(u32 place) const { return s_.predecessors + place * m_.n.groups(); }
     SLIPSTREAM_BOTH bool waits_on(u32 slot, u32 predecessor) const
     {
         return (s_.successor_word(predecessor * m_.n.groups() + slot / 32) >> slot % 32 & 1) != 0;
@@ -403,36 +387,38 @@ private:
         return {several() && s_.loads[p].stands_in() ? p | awaited_task::stand_in_bit : p, P::get(s_.targets[p]), s_.identities[p]};
     }
 
-    /// By a lane, of a task that waits for those at the first `places` of its list alone: writes them down for its workers, the
-    /// one that was linked last first. No loop: all loads fly together. Returns how many they are.
-    SLIPSTREAM_BOTH u32 note_awaited(team_type& team, u32 slot, u32 places)
+    /// By a lane, of a task that waits for those at the first `places` of its list alone: writes them down for its workers. No
+    /// loop: all loads fly together.
+    SLIPSTREAM_BOTH void note_awaited(u32 slot, u32 places) const
     {
         const predecessor_list list = s_.waits_for[slot];
         awaited_task tasks[waits_near_max];
-        u32 numbers[waits_near_max];
-        SLIPSTREAM_UNROLL
-        for (u32 i = 0; i < waits_near_max; ++i) {
-            const u32 p = places >> i & 1 ? list.slots[i] : slot; // an empty place's slot may be anything
-            tasks[i] = awaited(p);
-            numbers[i] = number_of(p);
-        }
-        u32 last = lowest_bit(places);
-        u32 latest = numbers[0], last_slot = tasks[0].slot; // of the last one; not of place `last` before the loop has come there
-        SLIPSTREAM_UNROLL
-        for (u32 i = 0; i < waits_near_max; ++i) {
-            const bool later = (places >> i & 1) != 0 && (i <= last || is_later(numbers[i], latest));
-            last = later ? i : last;
-            latest = later ? numbers[i] : latest;
-            last_slot = later ? tasks[i].slot : last_slot;
-        }
         SLIPSTREAM_UNROLL
         for (u32 i = 0; i < waits_near_max; ++i)
-            if (places >> i & 1) {
-                const u32 before = popcount(places & low_bits(i)); // and the last one, if it is not among them
-                P::set(s_.waits_near[slot * waits_near_max + (i == last ? 0 : before + (i < last))], tasks[i]);
-            }
-        note_joins(team, slot, last_slot & (awaited_task::stand_in_bit - 1));
-        return popcount(places);
+            tasks[i] = awaited(places >> i & 1 ? list.slots[i] : slot); // an empty place's slot may be anything
+        SLIPSTREAM_UNROLL
+        for (u32 i = 0; i < waits_near_max; ++i)
+            if (places >> i & 1) P::set(s_.waits_near[slot * waits_near_max + popcount(places & low_bits(i))], tasks[i]);
+    }
+    /// The same of tasks that wait for more, slot_of(k) for each bit.
+    template <class SlotOf, class PlacesOf>
+    SLIPSTREAM_BOTH void note_all_awaited(team_type& team, u32 longer, SlotOf slot_of, PlacesOf places_of) const
+    {
+        lane_values counts, tasks, number, facts, of_task; // facts: of a task, its slot | places << 16, which its lane alone has
+        static_assert(waits_max <= 16);
+        team.each32([&](u32 k) {
+            counts.at(0, k) = longer >> k & 1 ? s_.waits_for[slot_of(k)].number : 0;
+            facts.at(0, k) = slot_of(k) | places_of(k) << 16;
+            tasks.at(0, k) = 0;
+        });
+        by_items(team, counts, tasks, number, [&](u32 there) {
+            team.gather32(facts, tasks, of_task);
+            team.each32([&](u32 k) {
+                const u32 i = number.at(0, k), slot = of_task.at(0, k) & 0xffff, places = of_task.at(0, k) >> 16;
+                if (!(there >> k & 1) || !(places >> i & 1)) return;
+                s_.set_awaited(slot, popcount(places & low_bits(i)), awaited(s_.predecessor(slot, i)));
+            });
+        });
     }
 
     /// By a lane: may the answer to the last one that the task waits for come with the task's own?
@@ -462,129 +448,125 @@ private:
         return is(s_.arriving, slot) && is_later(number_of(slot), number);
     }
 
-    /// Of a row of 32 words at most: those that are not 0, a bit each, and how many slots it names.
-    struct row_summary {
-        u32 words, named;
-    };
-    /// By a lane; four loads fly together.
-    template <class Row>
-    SLIPSTREAM_BOTH row_summary summary_of(const Row* row) const
+    /// A lane for each of the counts.at(0, k) <= waits_max items of task k, in rounds of whole tasks: round(there) is called with
+    /// a bit for each lane that has one, of task tasks.at(0, k), number.at(0, k) of it. Where most have one and some have nine,
+    /// those would keep the others' lanes waiting.
+    template <class Round>
+    SLIPSTREAM_BOTH void by_items(team_type& team, lane_values& counts, lane_values& tasks, lane_values& number, Round round) const
     {
-        row_summary out{0, 0};
-        SLIPSTREAM_ONE_COPY
-        for (u32 i = 0; i < m_.n.groups(); i += 4) {
-            SLIPSTREAM_UNROLL
-            for (u32 n = i; n < i + 4; ++n) {
-                const u32 word = n < m_.n.groups() ? P::get(row[n]) : 0;
-                out.words |= static_cast<u32>(word != 0) << n;
-                out.named += popcount(word);
-            }
-        }
-        return out;
-    }
-
-    /// By a lane: calls with(p, its link number) for each predecessor of a task of those that arrive, by its row and the words of
-    /// it that name any. One loop for the predecessors of all words: lanes have theirs in different ones.
-    template <class Row, class With>
-    SLIPSTREAM_BOTH void each_predecessor(u32 slot, const Row* row, u32 words, With with) const
-    {
-        const u32 number = number_of(slot);
-        u32 g = 0;
-        u32 before = 0;
-        SLIPSTREAM_ONE_COPY
-        for (;;) {
-            if (before == 0) {
-                if (words == 0) break;
-                g = lowest_bit(words);
-                words &= words - 1;
-                before = still_there(P::get(row[g]), g);
-                if (before == 0) continue;
-            }
-            const u32 p = 32 * g + lowest_bit(before);
-            before &= before - 1;
-            const u32 other = number_of(p);
-            if (is(s_.arriving, p) && is_later(other, number)) continue; // see comes_after()
-            with(p, other);
-        }
-    }
-
-    /// Each task of `rows` is entered with its predecessors, a lane a task; waits.at(0, k) becomes their number. Not with those
-    /// whom the one that was linked last waits for by itself, as the first waits_near_max places of its list tell: it is complete
-    /// after them, and what they wrote is seen by whoever sees that it is.
-    template <class SlotOf, class RowOf>
-    SLIPSTREAM_BOTH void enter_apart(team_type& team, u32 rows, SlotOf slot_of, RowOf row_of,
-                                     typename P::template lane_array<u32, 1>& waits) const
-    {
-        typename P::template lane_array<u32, 1> latest;
+        lane_values before; // items of those before it
+        const u32 having = team.mask32([&](u32 k) { return (before.at(0, k) = counts.at(0, k)) != 0; });
+        team.sums_before(before);
+        const u32 all = team.from_lane(before, 31) + team.from_lane(counts, 31);
         team.each32([&](u32 k) {
-            if (!(rows >> k & 1)) return;
-            const u32 slot = slot_of(k);
-            latest.at(0, k) = slot;
-            const row_summary row = summary_of(row_of(k));
-            waits.at(0, k) = row.named; // at most
-            s_.waits_for[slot].number = static_cast<u16>(waits_max + 1);
-            if (row.named > waits_max) return; // a second pass over many would cost more than it saves
-            u32 count = 0, last = 0, last_number = 0;
-            each_predecessor(slot, row_of(k), row.words, [&](u32 p, u32 number) {
-                if (count == 0 || is_later(number, last_number)) {
-                    last = p;
-                    last_number = number;
-                }
-                s_.arriving_after[k * waits_max + count++] = static_cast<u16>(p);
+            if (having >> k & 1) s_.having_items[popcount(having & low_bits(k))] = k | before.at(0, k) << 8;
+        });
+        team.sync();
+        u32 begun = 0; // tasks of the rounds before
+        SLIPSTREAM_ONE_COPY
+        for (u32 first = 0; first < all;) {
+            u32 begins = 0, next = all; // a bit for the first lane of each task
+            team.each32([&](u32 k) {
+                if (!(having >> k & 1) || before.at(0, k) < first) return;
+                const u32 at = before.at(0, k) - first;
+                if (at + counts.at(0, k) <= 32) begins |= 1u << at;
+                else if (before.at(0, k) < next) next = before.at(0, k);
             });
-            waits.at(0, k) = count;
-            latest.at(0, k) = last;
-            predecessor_list list{static_cast<u16>(count), {}};
-            SLIPSTREAM_UNROLL
-            for (u32 i = 0; i < waits_near_max; ++i)
-                list.slots[i] = s_.arriving_after[k * waits_max + i]; // beyond `count` anything
-            s_.waits_for[slot] = list; // whole, for those of the batch that wait for this one
-        });
-        team.sync(); // others' lists are read
-        typename P::template lane_array<predecessor_list, 1> of_latest;
-        team.each32([&](u32 k) {
-            if (rows >> k & 1) of_latest.at(0, k) = s_.waits_for[latest.at(0, k)];
-        });
-        team.sync(); // before the lists change
-        team.each32([&](u32 k) {
-            const u32 all = rows >> k & 1 ? waits.at(0, k) : 0;
-            if (all == 0) return;
-            const u32 slot = slot_of(k);
-            if (all > waits_max) {
-                waits.at(0, k) = enter_many(team, slot, row_of(k));
-                s_.waits_for[slot].number = static_cast<u16>(waits.at(0, k));
-                return;
-            }
-            // A slot in that list may have come again since: for a task that was linked later. One that has no room for all
-            // may hold none of them.
-            predecessor_list implied = of_latest.at(0, k);
-            if (!implied.complete() || (some_old_ && is(s_.old, latest.at(0, k)))) implied.number = 0;
-            SLIPSTREAM_UNROLL
-            for (u32 i = 0; i < waits_near_max; ++i)
-                if (i >= implied.number) implied.slots[i] = static_cast<u16>(no_slot);
-            waits.at(0, k) = enter(team, k, slot, all, implied, number_of(latest.at(0, k)));
-        });
+            begins = team.reduce_add(begins);
+            next = team.reduce_min(next);
+            team.each32([&](u32 k) {
+                if (first + k >= next) return;
+                const u32 item = s_.having_items[begun + popcount(begins & low_bits(k + 1)) - 1];
+                tasks.at(0, k) = item & 0xff;
+                number.at(0, k) = first + k - (item >> 8);
+            });
+            round(low_bits(next - first));
+            begun += popcount(begins);
+            first = next;
+        }
     }
 
-    /// By a lane: enters a task with those of its `all` predecessors, in arriving_after, that are not among `implied`, or were
-    /// linked later than `last_number`. Returns how many.
-    SLIPSTREAM_BOTH u32 enter(team_type& team, u32 k, u32 slot, u32 all, predecessor_list implied, u32 last_number) const
+    /// Each task of `rows` is entered with its predecessors, waits.at(0, k) becomes their number: not with those whom the one that
+    /// was linked last waits for by itself, as the first waits_near_max places of its list tell. It is complete after them, and
+    /// what they wrote is seen by whoever sees that it is. That one takes the first place in the task's own list.
+    template <class SlotOf, class PlaceOf>
+    SLIPSTREAM_BOTH void enter_apart(team_type& team, u32 rows, u32 link_number, SlotOf slot_of, PlaceOf place_of,
+                                     lane_values& waits) const
     {
-        const auto is_implied = [&](u32 p) {
-            bool listed = false;
+        lane_values named; // predecessors; of one with very many none
+        enum : u32 { some, more, very_many };
+        u32 naming[3];
+        team.masks32(naming, [&](u32, u32 k) { return rows >> k & 1 ? P::get(s_.named_count[place_of(k)]) : 0; },
+                     [&](u32 n, u32 k, u32 count) {
+                         named.at(0, k) = count <= waits_max ? count : 0;
+                         return n == very_many ? count > waits_max : n == more ? count > at_once : count != 0;
+                     });
+        if (naming[more] == 0) {
+            team.each32([&](u32 k) {
+                if (naming[some] >> k & 1) waits.at(0, k) = enter_few(team, slot_of(k), link_number, k, named.at(0, k), place_of);
+            });
+            return;
+        }
+        enter_by_items(team, named, link_number, slot_of, place_of, waits);
+        if (naming[very_many] != 0)
+            team.each32([&](u32 k) {
+                if (naming[very_many] >> k & 1) waits.at(0, k) = enter_many(team, slot_of(k), row_at(place_of(k)));
+            });
+    }
+
+    /// Of a task's predecessor: how many tasks were linked since | its slot. The least is that of the one that was linked last. ~0
+    /// if it is complete: a slot that comes again may stand for it, behind this task.
+    SLIPSTREAM_BOTH u32 distance_of(u32 p, u32 number) const
+    {
+        const u32 other = number_of(p);
+        const bool there = (still_there(1u << p % 32, p / 32) != 0) & !(is(s_.arriving, p) & is_later(other, number));
+        return there ? (number - other) << 16 | p : ~0u;
+    }
+    /// Whom a predecessor at that distance from task k of those that arrive waits for, as far as its first places tell. A slot in
+    /// them may have come again since, for a task that was linked later: no predecessor of a task whose last one this is. A list
+    /// that had no room for all may hold none of them.
+    template <class PlaceOf>
+    SLIPSTREAM_BOTH predecessor_list implied_by(u32 distance, u32 k, PlaceOf place_of) const
+    {
+        const u32 p = distance & 0xffff;
+        predecessor_list list = s_.waits_for[p];
+        if (is(s_.arriving, p)) {
+            const u32 place = place_of(k - (distance >> 16));
+            list.number = static_cast<u16>(P::get(s_.named_count[place]));
             SLIPSTREAM_UNROLL
-            for (u32 i = 0; i < waits_near_max; ++i) listed |= implied.slots[i] == p;
-            return listed & is_later(last_number, number_of(p));
-        };
-        // The first ones without branches, step after step for all of them: their loads and atomics fly together. In an empty
-        // place the task stands itself, and nothing is added.
-        constexpr u32 at_once = waits_near_max + 1;
-        u32 p[at_once], place[at_once];
-        u32 enters = 0;
+            for (u32 i = 0; i < waits_near_max; ++i) list.slots[i] = P::get(s_.named[place * waits_max + i]);
+        }
+        if (!list.complete() || (some_old_ && is(s_.old, p))) list.number = 0;
+        return list;
+    }
+    SLIPSTREAM_BOTH static bool has(const predecessor_list& list, u32 p)
+    {
+        bool found = false;
         SLIPSTREAM_UNROLL
-        for (u32 i = 0; i < at_once; ++i) p[i] = i < all ? s_.arriving_after[k * waits_max + i] : slot;
+        for (u32 i = 0; i < waits_near_max; ++i) found |= (i < list.number) & (list.slots[i] == p);
+        return found;
+    }
+
+    /// By a lane, of task k of those that arrive, with `count` <= at_once predecessors. Step after step for all of them: their
+    /// loads and atomics fly together. In an empty place the task stands itself, and nothing is added. Returns how many entered.
+    template <class PlaceOf>
+    SLIPSTREAM_BOTH u32 enter_few(team_type& team, u32 slot, u32 link_number, u32 k, u32 count, PlaceOf place_of) const
+    {
+        u32 p[at_once], place[at_once], distances[at_once];
+        u32 nearest = ~0u, enters = 0, last = 0;
         SLIPSTREAM_UNROLL
-        for (u32 i = 0; i < at_once; ++i) enters |= static_cast<u32>((i < all) & !is_implied(p[i])) << i;
+        for (u32 i = 0; i < at_once; ++i) p[i] = i < count ? P::get(s_.named[place_of(k) * waits_max + i]) : slot;
+        SLIPSTREAM_UNROLL
+        for (u32 i = 0; i < at_once; ++i) {
+            distances[i] = i < count ? distance_of(p[i], link_number + k) : ~0u;
+            last = distances[i] < nearest ? i : last;
+            nearest = distances[i] < nearest ? distances[i] : nearest;
+        }
+        if (nearest == ~0u) return 0;
+        const predecessor_list implied = implied_by(nearest, k, place_of);
+        SLIPSTREAM_UNROLL
+        for (u32 i = 0; i < at_once; ++i)
+            enters |= static_cast<u32>((i == last) | ((distances[i] != ~0u) & !has(implied, p[i]))) << i;
         SLIPSTREAM_UNROLL
         for (u32 i = 0; i < at_once; ++i)
             place[i] = linked_load{team.add(s_.loads[p[i]].word, (enters >> i & 1) * linked_load::successor)}.successors();
@@ -594,41 +576,65 @@ private:
             if (((enters >> i & 1) != 0) & (place[i] < successors_listed))
                 s_.listed_near[p[i] * successors_listed + place[i]] = static_cast<u16>(slot);
         }
-        predecessor_list list{static_cast<u16>(popcount(enters)), {}};
-        u32 left = enters; // those that enter, from the lowest on
+        s_.waits_for[slot].number = static_cast<u16>(popcount(enters));
         SLIPSTREAM_UNROLL
-        for (u32 n = 0; n < waits_near_max; ++n, left &= left - 1) {
-            u32 nth = p[at_once - 1];
-            SLIPSTREAM_UNROLL
-            for (u32 i = at_once - 1; i-- > n;) nth = left >> i & 1 ? p[i] : nth; // the lowest one comes last
-            list.slots[n] = static_cast<u16>(nth); // beyond their number anything
-        }
-        s_.waits_for[slot] = list;
-        u32 count = list.number;
-        if (count == at_once) s_.set_predecessor(slot, waits_near_max, p[waits_near_max]);
-        if (all <= at_once) return count;
-        SLIPSTREAM_ONE_COPY
-        for (u32 i = at_once; i < all; ++i) {
-            const u32 before = s_.arriving_after[k * waits_max + i];
-            if (is_implied(before)) continue;
-            list_successor(team, before, slot);
-            team.set_bits(s_.successors_near[before * m_.n.groups() + slot / 32], 1u << slot % 32);
-            s_.set_predecessor(slot, count++, before);
-        }
-        s_.waits_for[slot].number = static_cast<u16>(count);
-        return count;
+        for (u32 i = 0; i < at_once; ++i)
+            if (enters >> i & 1) s_.set_predecessor(slot, i == last ? 0 : popcount(enters & low_bits(i)) + (i < last), p[i]);
+        return popcount(enters);
     }
+
+    /// Of task k named.at(0, k) predecessors: a lane each.
+    template <class SlotOf, class PlaceOf>
+    SLIPSTREAM_BOTH void enter_by_items(team_type& team, lane_values& named, u32 link_number, SlotOf slot_of, PlaceOf place_of,
+                                        lane_values& waits) const
+    {
+        team.each32([&](u32 k) { s_.entering[k] = {~0u, 1}; });
+        lane_values tasks, number, slots; // slots: of a lane that has a predecessor
+        by_items(team, named, tasks, number, [&](u32 there) {
+            const u32 enters = team.mask32([&](u32 k) {
+                if (!(there >> k & 1)) return false;
+                const u32 task = tasks.at(0, k);
+                const u32 p = slots.at(0, k) = P::get(s_.named[place_of(task) * waits_max + number.at(0, k)]);
+                const u32 distance = distance_of(p, link_number + task);
+                team.lower(s_.entering[task].nearest, distance);
+                return distance != ~0u;
+            });
+            team.each32([&](u32 k) {
+                if (!(enters >> k & 1)) return;
+                const u32 task = tasks.at(0, k), slot = slot_of(task), p = slots.at(0, k), nearest = s_.entering[task].nearest;
+                const bool last = p == (nearest & 0xffff);
+                if (!last && has(implied_by(nearest, task, place_of), p)) return;
+                list_successor(team, p, slot);
+                team.set_bits(s_.successors_near[p * m_.n.groups() + slot / 32], 1u << slot % 32);
+                s_.set_predecessor(slot, last ? 0 : team.add(s_.entering[task].entered, 1), p);
+            });
+        });
+        team.sync();
+        team.each32([&](u32 k) {
+            if (named.at(0, k) == 0) return;
+            const u32 count = s_.entering[k].nearest != ~0u ? s_.entering[k].entered : 0;
+            waits.at(0, k) = count;
+            s_.waits_for[slot_of(k)].number = static_cast<u16>(count);
+        });
+    }
+
     /// By a lane: enters a task with all of its predecessors, any number.
     template <class Row>
     SLIPSTREAM_BOTH u32 enter_many(team_type& team, u32 slot, const Row* row) const
     {
         u32 count = 0;
-        each_predecessor(slot, row, summary_of(row).words, [&](u32 p, u32) {
-            list_successor(team, p, slot);
-            team.set_bits(s_.successors_near[p * m_.n.groups() + slot / 32], 1u << slot % 32);
-            if (count < waits_max) s_.set_predecessor(slot, count, p);
-            ++count;
-        });
+        SLIPSTREAM_ONE_COPY
+        for (u32 g = 0; g < m_.n.groups(); ++g)
+            SLIPSTREAM_ONE_COPY
+            for (u32 left = still_there(P::get(row[g]), g); left != 0; left &= left - 1) {
+                const u32 p = 32 * g + lowest_bit(left);
+                if (comes_after(p, number_of(slot))) continue;
+                list_successor(team, p, slot);
+                team.set_bits(s_.successors_near[p * m_.n.groups() + slot / 32], 1u << slot % 32);
+                if (count < waits_max) s_.set_predecessor(slot, count, p);
+                ++count;
+            }
+        s_.waits_for[slot].number = static_cast<u16>(count);
         return count;
     }
 
@@ -850,6 +856,7 @@ private:
         }
     }
 
+    static constexpr u32 at_once = 4; ///< predecessors that a lane looks at
     static constexpr u32 lasting = 1u << 16; ///< in a count of tasks: one that does not promise to be brief
     static constexpr u32 pending_mask = 0xffff; ///< of `pending`; the upper half holds the link number
     static_assert(successors_near_max <= 32 * 32);

@@ -45,6 +45,17 @@ public:
         for (u32 i = few_readers; i < readers_max; ++i) out |= static_cast<u32>(stands(page.readers[i])) << i;
         return out;
     }
+    struct reader_slots {
+        u32 slots[handle_page::readers_max];
+    };
+    /// Of a page's readers, those that stand or not.
+    SLIPSTREAM_BOTH static reader_slots slots_of(const handle_page& page)
+    {
+        reader_slots out;
+        SLIPSTREAM_UNROLL
+        for (u32 i = 0; i < readers_max; ++i) out.slots[i] = slot_of(page.readers[i]);
+        return out;
+    }
     SLIPSTREAM_BOTH static bool has_many(const handle_page& page)
     {
         u32 any = 0;

@@ -226,8 +226,9 @@ struct host_platform {
         static u32 add(u32& word, u32 value) { return std::exchange(word, word + value); }
         static u32 add(cell<u32>& word, u32 value) { return add(word.raw, value); }
         static u32 set_bits(u32& word, u32 bits) { return std::exchange(word, word | bits); }
-        static void set_bits(cell<u32>& word, u32 bits) { word.raw |= bits; }
+        static u32 set_bits(cell<u32>& word, u32 bits) { return set_bits(word.raw, bits); }
         static u32 clear_bits(u32& word, u32 bits) { return std::exchange(word, word & ~bits); }
+        static void lower(u32& word, u32 value) { word = value < word ? value : word; }
         static bool claim(u32& word, u32 value) { return join(word, value); }
         static bool join(u32& word, u32 value)
         {

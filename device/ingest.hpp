@@ -1109,8 +1109,8 @@ private:
     const control_state<P>& s_;
     entry_resolver<P> resolver_;
     bypass<P> bypass_;
-    queue_consumer<P, u32, edge::A2_slot_freed, edge::R2_slot_taken, order::relaxed> free_; // never full
-    queue_producer<P, u32, edge::R3_decoded, edge::A3_taken> decoded_;
+    queue_consumer<P, u16, edge::A2_slot_freed, edge::R2_slot_taken, order::relaxed> free_; // never full
+    queue_producer<P, u16, edge::R3_decoded, edge::A3_taken> decoded_;
     bool starved_ = false; ///< a message waits for a window slot or pool blocks
     bool unseen_ = false;  ///< some ring was not looked at in this step
     bool again_ = false;   ///< some ring was looked at too briefly or too early to tell whether it holds a whole message

@@ -45,16 +45,16 @@
 // Fast-memory budget, by host/fast_memory.cpp (4 rings, 131 workers, 5 task types): G = W/32 groups; successors 4 W G and
 // 16 W, pool books 12 a block of four accesses, what staged tasks wait for 62 W (and 216 W in device memory), the last mails
 // of each worker 5 K, access index 128 W (at most 32 K; half, quarter or none of it where the rest needs the room),
-// admission's batch 11 K and its rows of predecessors 8 W, ring slots in hand 4.6 to 10.7 K (shorter looks where else the
-// smallest access index had no room), bus counts 104, the rest about 86 W.
+// admission's batch 11 K, its rows of predecessors 8 W and, up to a window of 512, their lists 2.1 K, ring slots in hand 4.6 to
+// 10.7 K (shorter looks where else the smallest access index had no room), bus counts 104, the rest about 80 W.
 // Accesses: 72 a block, with where the index has them; the others lie in device memory (sizes::pool_near_blocks). What the
 // control block takes of the 256 K of its SM, every worker lacks as L1: beyond 158 K (164 K with what is static) nine blocks
 // for eight window slots, as far as the 222 K that there are go.
 //   W                 32      64      256     512     1024
-//   near, bytes       153 K   157 K   157 K   221 K   221 K and its successors in device memory (144 K), an eighth of the index
+//   near, bytes       155 K   157 K   157 K   221 K   222 K and its successors in device memory (144 K), an eighth of the index
 //   pool blocks       1336    1368    1560    1816    2328
-//   of these near     all     1240    288     176     none
-//   slots of a look   128     128     128     128     32
+//   of these near     all     1224    288     200     none
+//   slots of a look   128     128     128     128     128
 #pragma once
 #include "device/queue.hpp"
 #include <slipstream/abi/access_entry.hpp>
@@ -661,6 +661,12 @@ struct more_predecessors {
     SLIPSTREAM_BOTH u32 at(u32 i) const { return in_four(four(i / at_once), i % at_once); }
 };
 
+/// A task that is linked with others.
+struct entering_task {
+    u32 nearest; ///< of its predecessors the one that was linked last: how many were since << 16 | slot; ~0: it has none
+    u32 entered; ///< of its predecessors, that one counted
+};
+
 /// What the scheduler tells the linker of a task.
 enum class report_kind : u32 {
     completed, ///< its blocks have run
@@ -700,14 +706,16 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
 #define SLIPSTREAM_CONTROL_FIELDS(X)                                                                                    \
     X(free_tail, word<u32>, near, 1)                                                                                    \
     X(free_head, word<u32>, near, 1)                                                                                    \
-    X(free_entries, cell<u32>, near, s.queue_slots())                                                                   \
+    X(free_entries, cell<u16>, near, s.queue_slots())                                                                   \
     X(decoded_tail, word<u32>, near, 1)                                                                                 \
     X(decoded_head, word<u32>, near, 1)                                                                                 \
-    X(decoded_entries, cell<u32>, near, s.queue_slots())                                                                \
+    X(decoded_entries, cell<u16>, near, s.queue_slots())                                                                \
     X(admitted_tail, word<u32>, near, 1)                                                                                \
     X(admitted_head, word<u32>, near, 1)                                                                                \
     X(admitted_entries, cell<u32>, near, admitted_max)                                                                  \
     X(predecessors, cell<u32>, near, admitted_max * s.groups()) /* a row for each place in the admitted queue */        \
+    X(named_count, cell<u32>, near, s.successors_near() ? admitted_max : 0) /* likewise: how many slots the row names, */ \
+    X(named, cell<u16>, near, s.successors_near() ? admitted_max * waits_max : 0) /* and the first ones, in no order */ \
     X(report_tail, word<u32>, near, 1)                                                                                  \
     X(report_head, word<u32>, near, 1)                                                                                  \
     X(report_entries, cell<report>, near, s.queue_slots())                                                              \
@@ -720,7 +728,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(linked, word<u32>, near, 1) /* tasks ever linked; wraps */                                                        \
     X(finished_tail, word<u32>, near, 1)                                                                                \
     X(finished_head, word<u32>, near, 1)                                                                                \
-    X(finished_entries, cell<u32>, near, s.queue_slots())                                                               \
+    X(finished_entries, cell<u16>, near, s.queue_slots())                                                               \
     X(retired_tail, word<u32>, near, 1)                                                                                 \
     X(retired_head, word<u32>, near, 1)                                                                                 \
     X(retired_entries, cell<u32>, near, s.queue_slots())                                                                \
@@ -798,8 +806,8 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(listed_near, u16, near, s.successors_near() ? s.window * successors_listed : 0) /* of each slot, the slots        \
                                                                                          of its first successors */     \
     X(listed_far, u16, far, s.successors_near() ? 0 : s.window * successors_listed)                                     \
-    X(arriving_after, u16, near, s.successors_near() ? 32 * waits_max : 0) /* of each task that is being linked with        \
-                                                                            others, its predecessors, while they are few */ \
+    X(entering, entering_task, near, 32) /* tasks that are linked together: see dependency_table */                     \
+    X(having_items, u32, near, 32)       /* of the n-th task that has items: which it is | items of those before << 8 */  \
     X(woken, u32, near, 32)              /* of the reports in hand: slot | successors that are listed << 16 */           \
     X(identities, u32, near, s.window)   /* of the task in a slot: see dependency_table::note */                        \
     X(loads, linked_load, near, s.window) /* likewise */                                                                \
@@ -979,17 +987,18 @@ struct control_state {
         else P::set(waits_far[slot * waits_far_max + i - waits_near_max], task);
     }
 
-    using slot_queue = queue_storage<P, u32>;
+    using slot_queue = queue_storage<P, u16>;
+    using word_queue = queue_storage<P, u32>;
     using report_storage = queue_storage<P, report>;
     using ready_storage = queue_storage<P, ready_entry>;
     SLIPSTREAM_BOTH slot_queue free_queue() const { return {free_tail, free_head, free_entries, queue_slots}; }
     SLIPSTREAM_BOTH slot_queue decoded_queue() const { return {decoded_tail, decoded_head, decoded_entries, queue_slots}; }
-    SLIPSTREAM_BOTH slot_queue arrived_queue() const { return {arrived_tail, arrived_head, arrived_entries, arrived_slots}; }
-    SLIPSTREAM_BOTH slot_queue admitted_queue() const { return {admitted_tail, admitted_head, admitted_entries, admitted_max}; }
+    SLIPSTREAM_BOTH word_queue arrived_queue() const { return {arrived_tail, arrived_head, arrived_entries, arrived_slots}; }
+    SLIPSTREAM_BOTH word_queue admitted_queue() const { return {admitted_tail, admitted_head, admitted_entries, admitted_max}; }
     SLIPSTREAM_BOTH report_storage report_queue() const { return {report_tail, report_head, report_entries, queue_slots}; }
     SLIPSTREAM_BOTH ready_storage ready_queue() const { return {ready_tail, ready_head, ready_entries, queue_slots}; }
     SLIPSTREAM_BOTH slot_queue finished_queue() const { return {finished_tail, finished_head, finished_entries, queue_slots}; }
-    SLIPSTREAM_BOTH slot_queue retired_queue() const { return {retired_tail, retired_head, retired_entries, queue_slots}; }
+    SLIPSTREAM_BOTH word_queue retired_queue() const { return {retired_tail, retired_head, retired_entries, queue_slots}; }
 };
 
 /// Variables of the roles that must survive a park.

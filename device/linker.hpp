@@ -274,7 +274,7 @@ private:
         look_again_ |= settled_ == ordered_; // else the first that waits has not changed
         const u32 ready = table_.link(
             team, count, linked_ + 1, slot_of, [&](u32 k) { return (admitted_.peek(k) & admitted_free) == 0; },
-            [&](u32 k) { return s_.predecessors + (admitted_.position() + k) % admitted_max * m_.n.groups(); });
+            [&](u32 k) { return (admitted_.position() + k) % admitted_max; });
         const u32 waiting = m_.n.staging == 0 ? 0 : team.mask32([&](u32 k) {
             if (k >= count || (ready >> k & 1) != 0) return false;
             const linked_load load = table_.load(slot_of(k));

@@ -206,7 +206,7 @@ private:
     const engine_memory<P>& m_;
     const control_state<P>& s_;
     queue_consumer<P, u32, edge::A6_retired, edge::R6_notified, order::relaxed> retired_; // never full
-    queue_producer<P, u32, edge::R11_finished, edge::A11_taken> finished_;
+    queue_producer<P, u16, edge::R11_finished, edge::A11_taken> finished_;
     u64 leave_ns_;
     u32 rounds_ = 0;
     u32 beats_ = 0;

@@ -37,9 +37,10 @@
 //   any(pred), reduce_min(value), reduce_add(value)   of values alone: as broadcast(), from_lane() and gather32() they order no
 //                           memory
 // Not collective, by any lane, on memory that this team (crew) alone uses: add(word, value), which returns the value before,
-// set_bits(word, bits) and clear_bits(word, bits), which return the word before, and claim(word, value), which stores the
-// value, never the same twice, if the word is 0 and says whether it did, join(word, value), which does so with values that may
-// be the same and says whether the word is the value now: lanes may meet on one word.
+// set_bits(word, bits) and clear_bits(word, bits), which return the word before, lower(word, value), which stores the value if it
+// is less, claim(word, value), which stores the value, never the same twice, if the word is 0 and says whether it did, and
+// join(word, value), which does so with values that may be the same and says whether the word is the value now: lanes may meet on
+// one word.
 //
 // A lane_array<T, N> holds N x 32 values; at(n, k) is touched by the lane that has item k in mask32 alone: a register there.
 //

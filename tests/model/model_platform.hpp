@@ -67,10 +67,10 @@ public:
         value_ = v;
     }
     /// As set_bits of a team does it: several lanes and teams may, without order between them.
-    void set_bits(const T& bits)
+    T set_bits(const T& bits)
     {
         engine::cell_access(number(engine::register_cell), engine::cell_use::update);
-        value_ |= bits;
+        return std::exchange(value_, value_ | bits);
     }
     /// As add of a team does it, likewise.
     T add(const T& value)
@@ -209,8 +209,9 @@ struct model_platform {
         static u32 add(u32& word, u32 value) { return std::exchange(word, word + value); }
         static u32 set_bits(u32& word, u32 bits) { return std::exchange(word, word | bits); }
         static u32 add(cell<u32>& word, u32 value) { return word.add(value); }
-        static void set_bits(cell<u32>& word, u32 bits) { word.set_bits(bits); }
+        static u32 set_bits(cell<u32>& word, u32 bits) { return word.set_bits(bits); }
         static u32 clear_bits(u32& word, u32 bits) { return std::exchange(word, word & ~bits); }
+        static void lower(u32& word, u32 value) { word = value < word ? value : word; }
         static bool claim(u32& word, u32 value) { return join(word, value); }
         static bool join(u32& word, u32 value)
         {

@@ -61,8 +61,8 @@ report pass(const std::vector<test_task>& program, options how, engine_size size
         });
         ex.spawn("admission", device_block(0), [=] {
             typename P::team team;
-            device::queue_consumer<P, u32, edge::A3_decoded, edge::R3_taken> decoded(e->s.decoded_queue());
-            device::queue_producer<P, u32, edge::R2_slot_freed, edge::A2_slot_taken> freed(e->s.free_queue());
+            device::queue_consumer<P, u16, edge::A3_decoded, edge::R3_taken> decoded(e->s.decoded_queue());
+            device::queue_producer<P, u16, edge::R2_slot_freed, edge::A2_slot_taken> freed(e->s.free_queue());
             for (u32 i = 0; i < e->tasks.size(); ++i) {
                 u32 n = 0;
                 while (decoded.available(team) == 0) P::pause(n++);
@@ -135,7 +135,7 @@ TEST_CASE("a ring of 2 slots between submitter and ingest alone, every schedule 
                     else P1::pause(n++);
             });
             ex.at_end([=] {
-                device::queue_consumer<P1, u32, edge::A3_decoded, edge::R3_taken> decoded(e->s.decoded_queue());
+                device::queue_consumer<P1, u16, edge::A3_decoded, edge::R3_taken> decoded(e->s.decoded_queue());
                 P1::team team;
                 check(decoded.available(team) == 3, "three tasks");
                 for (u32 i = 0; i < 3; ++i) check(P1::get(e->m.records[decoded.pop()].words[0]) == i, "in order");
@@ -252,7 +252,7 @@ report join(options how, bool asks_first = false)
         ex.spawn("ingest", device_block(0), [=] {
             P1::team team;
             device::ingest<P1> in(e->m, e->s);
-            device::queue_consumer<P1, u32, edge::A3_decoded, edge::R3_taken> decoded(e->s.decoded_queue());
+            device::queue_consumer<P1, u16, edge::A3_decoded, edge::R3_taken> decoded(e->s.decoded_queue());
             u32 taken = 0;
             for (u32 n = 0; taken < 2;) {
                 n = in.step(team) ? 0 : n + 1;

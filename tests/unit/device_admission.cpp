@@ -53,8 +53,8 @@ struct window_test {
     linked link_next()
     {
         REQUIRE(admitted.available(engine.team) != 0);
-        const u32 groups = engine.m.n.groups();
-        const auto* const row = engine.s.predecessors + admitted.position() % device::admitted_max * groups;
+        const u32 groups = engine.m.n.groups(), place = admitted.position() % device::admitted_max;
+        const auto* const row = engine.s.predecessors + place * groups;
         const u32 entry = admitted.pop();
         linked out{entry & 0xffff, 0, 0, 0};
         const bool free = (entry & device::admitted_free) != 0;
@@ -64,7 +64,7 @@ struct window_test {
                 out.stale += device::popcount(P::get(row[g]) & ~engine.s.in_flight[g]);
             }
         const u32 ready = table.link(
-            engine.team, 1, ++links, [&](u32) { return out.slot; }, [&](u32) { return !free; }, [&](u32) { return row; });
+            engine.team, 1, ++links, [&](u32) { return out.slot; }, [&](u32) { return !free; }, [&](u32) { return place; });
         out.pending = table.pending(out.slot);
         REQUIRE((ready == 1) == (out.pending == 0));
         number_of[out.slot] = links;
@@ -139,10 +139,10 @@ struct window_test {
     hand_made_engine engine;
     device::admission<P> admission;
     device::dependency_table<P> table;
-    device::queue_producer<P, u32, edge::R3_decoded, edge::A3_taken> decoded;
+    device::queue_producer<P, u16, edge::R3_decoded, edge::A3_taken> decoded;
     device::queue_consumer<P, u32, edge::A10_admitted, edge::R10_linked> admitted;
-    device::queue_producer<P, u32, edge::R11_finished, edge::A11_taken> finished;
-    device::queue_consumer<P, u32, edge::A2_slot_freed, edge::R2_slot_taken> free;
+    device::queue_producer<P, u16, edge::R11_finished, edge::A11_taken> finished;
+    device::queue_consumer<P, u16, edge::A2_slot_freed, edge::R2_slot_taken> free;
     u32 links = 0xfffffff0; ///< link numbers: they wrap soon
     std::map<u32, u32> number_of;
 };

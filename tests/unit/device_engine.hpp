@@ -132,6 +132,16 @@ public:
         return e;
     }
 
+    /// What admission finds for the task at `position` of the admitted queue: whom it waits for. The queue's place.
+    u32 set_predecessors(u32 position, const std::vector<u32>& slots)
+    {
+        const u32 place = position % device::admitted_max;
+        for (u32 g = 0; g < m.n.groups(); ++g) P::set(s.predecessors[place * m.n.groups() + g], 0u);
+        P::set(s.named_count[place], 0u);
+        for (const u32 slot : slots) device::access_batch<P>(m, s).set_wait(team, place, slot);
+        return place;
+    }
+
     /// What ingest leaves in a window slot, written directly. Pool blocks come from the stack, in its order.
     void fill_slot(u32 slot, u64 id, const std::vector<access_entry>& entries, u32 flags = 0, u32 blocks = 1)
     {

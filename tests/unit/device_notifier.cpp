@@ -51,7 +51,7 @@ struct notifier_test {
 
     hand_made_engine engine;
     device::queue_producer<P, u32, device::edge::R6_retired, device::edge::A6_notified> retired;
-    device::queue_consumer<P, u32, device::edge::A11_finished, device::edge::R11_taken> finished;
+    device::queue_consumer<P, u16, device::edge::A11_finished, device::edge::R11_taken> finished;
     device::notifier<P> notify;
     std::vector<u32> slots; ///< free ones
 };

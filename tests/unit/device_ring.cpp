@@ -60,8 +60,8 @@ struct ring_test_of {
 
     hand_made_engine engine;
     device::ingest<P, AheadSlots> ingest;
-    device::queue_consumer<P, u32, edge::A3_decoded, edge::R3_taken> decoded;
-    device::queue_producer<P, u32, edge::R2_slot_freed, edge::A2_slot_taken> freed;
+    device::queue_consumer<P, u16, edge::A3_decoded, edge::R3_taken> decoded;
+    device::queue_producer<P, u16, edge::R2_slot_freed, edge::A2_slot_taken> freed;
     std::vector<host::ring_writer<P>> writers;
 };
 using ring_test = ring_test_of<device::ahead_slots_max>;

@@ -1430,9 +1430,7 @@ TEST_CASE("a task is handed over once, though its slot and number stand twice in
     u64 position = 0;
     const auto link = [&](u32 slot, int behind, u32 blocks = 1) {
         e.fill_slot(slot, position++, {}, 0, blocks);
-        auto* const row = e.s.predecessors + admitted.position() % device::admitted_max * e.m.n.groups();
-        for (u32 g = 0; g < e.m.n.groups(); ++g)
-            P::set(row[g], behind >= 0 && static_cast<u32>(behind) / 32 == g ? 1u << behind % 32 : 0u);
+        e.set_predecessors(admitted.position(), behind >= 0 ? std::vector{static_cast<u32>(behind)} : std::vector<u32>{});
         admitted.push(e.team, slot | (behind < 0 ? device::admitted_free : 0));
         step();
     };

@@ -40,8 +40,8 @@ struct ingest_test {
 
     hand_made_engine engine;
     device::ingest<P> ingest;
-    device::queue_consumer<P, u32, device::edge::A3_decoded, device::edge::R3_taken> decoded;
-    device::queue_producer<P, u32, device::edge::R2_slot_freed, device::edge::A2_slot_taken> freed;
+    device::queue_consumer<P, u16, device::edge::A3_decoded, device::edge::R3_taken> decoded;
+    device::queue_producer<P, u16, device::edge::R2_slot_freed, device::edge::A2_slot_taken> freed;
     std::vector<host::ring_writer<P>> writers;
 };
 

@@ -54,10 +54,7 @@ struct scheduler_test {
     void put_behind(u32 slot, const std::vector<u32>& slots, u32 blocks = 1, const std::vector<access_entry>& entries = {})
     {
         while (admitted.room(engine.team) == 0) linker->step(engine.team);
-        const u32 groups = engine.m.n.groups();
-        auto* const row = engine.s.predecessors + admitted.position() % device::admitted_max * groups;
-        for (u32 g = 0; g < groups; ++g) P::set(row[g], 0u);
-        for (const u32 before : slots) P::set(row[before / 32], P::get(row[before / 32]) | 1u << before % 32);
+        engine.set_predecessors(admitted.position(), slots);
         hand_over(slot, blocks, slot, entries, 0);
     }
     void hand_over(u32 slot, u32 blocks, u32 entry, const std::vector<access_entry>& entries, u32 flags)
@@ -88,7 +85,7 @@ struct scheduler_test {
 
     hand_made_engine engine;
     device::queue_producer<P, u32, device::edge::R10_admitted, device::edge::A10_linked> admitted;
-    device::queue_consumer<P, u32, device::edge::A11_finished, device::edge::R11_taken> finished;
+    device::queue_consumer<P, u16, device::edge::A11_finished, device::edge::R11_taken> finished;
     device::queue_consumer<P, u32, device::edge::A6_retired, device::edge::R6_notified> retired;
     std::unique_ptr<device::linker<P>> linker;
     std::unique_ptr<device::scheduler<P>> scheduler;
