@@ -490,6 +490,20 @@ TEST_CASE("linker beside the scheduler, with staging", "[model][staging]")
     CHECK(seen.skipped_most == 2);
 }
 
+TEST_CASE("who waits for more than its own lane looks at is linked and staged by others' lanes", "[model][staging]")
+{
+    std::vector<test_task> program{{{{0, W}}}};
+    program.resize(7, test_task{{{0, R}}});
+    program.push_back({{{0, W}, {1, W}}}); // behind six readers
+    program.push_back({{{0, R}, {1, R}}});
+    const engine_size wide{.ring_slots = 32, .window_used = 10, .workers = 12, .pool_blocks = 16, .staging = true};
+    for (const auto& lanes : {arrangement{.fibers = {linker_role, scheduler_role}, .lanes = 4}, linker_beside}) {
+        const options how = walks("staged behind six, " + std::to_string(lanes.lanes) + " lanes", 300);
+        CHECK_FALSE((lanes.lanes == 4 ? run<P4>(program, how, wide, lanes) : run(program, how, wide, lanes)).failure);
+        CHECK(seen.staged_most == 8);
+    }
+}
+
 namespace {
 
 engine_size chained(engine_size size, bool answers_late = true)
