@@ -529,12 +529,14 @@ private:
     SLIPSTREAM_BOTH predecessor_list implied_by(u32 distance, u32 k, PlaceOf place_of) const
     {
         const u32 p = distance & 0xffff;
-        predecessor_list list = s_.waits_for[p];
-        if (is(s_.arriving, p)) {
+        predecessor_list list;
+        if (is(s_.arriving, p)) { // its own list is being written, by other lanes
             const u32 place = place_of(k - (distance >> 16));
             list.number = static_cast<u16>(P::get(s_.named_count[place]));
             SLIPSTREAM_UNROLL
             for (u32 i = 0; i < waits_near_max; ++i) list.slots[i] = P::get(s_.named[place * waits_max + i]);
+        } else {
+            list = s_.waits_for[p];
         }
         if (!list.complete() || (some_old_ && is(s_.old, p))) list.number = 0;
         return list;
