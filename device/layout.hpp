@@ -658,7 +658,6 @@ struct more_predecessors {
         return n == 0 ? first : n == 1 ? second : third;
     }
     SLIPSTREAM_BOTH static u32 in_four(u64 slots, u32 i) { return static_cast<u32>(slots >> 16 * i) & 0xffff; }
-    SLIPSTREAM_BOTH u32 at(u32 i) const { return in_four(four(i / at_once), i % at_once); }
 };
 
 /// A task that is linked with others.
