@@ -267,7 +267,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
     asm("mov.u32 %0, %%smid;" : "=r"(sm));
     const bool leader = threadIdx.x == 0;
     const bool recorder = threadIdx.x == 32;
-    worker_port<P> port(args.memory, box, blockIdx.x - 1, sm, leader);
+    worker_port<P> port(args.memory, box, gridDim.x - 1 - blockIdx.x, sm, leader);
     if (leader) {
         for (body_end& e : shared.ends) e = {};
         shared.times.wait_ns = 0;
