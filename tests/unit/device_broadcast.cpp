@@ -486,3 +486,19 @@ TEST_CASE("a row of tasks of several brief blocks waits for nobody who may last"
     CHECK(t.take_retired() == 1);
     t.check_empty();
 }
+
+TEST_CASE("of a row of broadcasts as many are staged as mailboxes have places, or sixteen behind the first one; twelve are out",
+          "[device][broadcast]")
+{
+    for (const u32 blocks : {4u, 2u}) {
+        INFO(blocks << " blocks a task");
+        broadcast_test t;
+        for (u32 slot = 0; slot < 20; ++slot) slot == 0 ? t.put(0, blocks) : t.put_behind(slot, {slot - 1}, blocks);
+        t.settle();
+        for (u32 slot = 1; slot < 20; ++slot) CHECK(t.staged(slot) == (slot < (blocks == 4 ? 16 : 17)));
+        CHECK(t.out() == 12);
+        CHECK(t.run_all() == 20 * blocks);
+        CHECK(t.take_retired() == 20);
+        t.check_empty();
+    }
+}
