@@ -267,8 +267,9 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
     asm("mov.u32 %0, %%smid;" : "=r"(sm));
     const bool leader = threadIdx.x == 0;
     const bool recorder = threadIdx.x == 32;
-    // Block 1 runs on the other SM of the control block's TPC. The two share an instruction cache, and slow each other down
-    // (device/tried.md). So it is the last worker, which gets a task where all others have one; worker 0 is not.
+    // Block 1 runs on the other SM of the control block's TPC (seen on an H200, with a block on each SM). The two share an
+    // instruction cache, it seems, and slow each other down (device/tried.md). So it is the last worker, which gets a task where
+    // all others have one; worker 0 is not.
     worker_port<P> port(args.memory, box, gridDim.x - 1 - blockIdx.x, sm, leader);
     if (leader) {
         for (body_end& e : shared.ends) e = {};
