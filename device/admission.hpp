@@ -257,6 +257,8 @@ private:
             if (k >= run) return;
             const u32 slot = decoded_.peek(k);
             team.set_bits(s_.exposed[slot / 32], 1u << slot % 32);
+            // Its row is not looked at, but its list is by those that come behind it.
+            if (m_.n.successors_near()) P::set(s_.named_count[(admitted_.position() + k) % admitted_max], 0u);
             admitted_.put_ahead(k, slot | admitted_free);
         });
         admit_to_here(team, run);

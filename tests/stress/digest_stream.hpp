@@ -346,8 +346,8 @@ private:
             }
             p.declared = count;
         }
-        // `after`, and the result of the named task is read: it shows that the order was kept.
-        if (t > 0 && !p.members && below(p.order == ordering::no_access ? 1 : 8) == 0)
+        // `after`, and the result of the named task is read: it shows that the order was kept. Some have neither accesses nor that.
+        if (t > 0 && !p.members && below(p.order == ordering::no_access ? 2 : 8) == 0)
             for (u32 k = 1 + static_cast<u32>(below(3)); k > 0; --k) {
                 const u32 a = t - 1 - static_cast<u32>(below(std::min<u32>(t, below(4) ? 30 : 3000)));
                 p.after.push_back(a);
