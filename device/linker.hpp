@@ -318,7 +318,7 @@ private:
 
     static constexpr u32 serial_tasks = 2; ///< with so many handed over, a program is taken for one task after another
     static constexpr u32 serial_brief_tasks = 5;
-    static constexpr u32 broadcast_tasks = 11; ///< likewise: they take no place in single workers' mailboxes
+    static constexpr u32 broadcast_tasks = 16; ///< likewise: they take no place in single workers' mailboxes
     static constexpr u32 link_many = 16; ///< so many are linked at once, of an engine of several parts
     static constexpr u32 pace_tasks = 32;
     static constexpr u64 brisk_ns = 200000; ///< a stencil as wide as the workers, of tasks of 256 us, takes as long either way
