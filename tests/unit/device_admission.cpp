@@ -75,7 +75,8 @@ struct window_test {
             out.push_back(l);
         }
         const u32 ready = table.link(
-            engine.team, count, links + 1, [&](u32 k) { return out[k].slot; }, [&](u32 k) { return (has_row >> k & 1) != 0; }, place_of);
+            engine.team, count, links + 1, [&](u32 k) { return out[k].slot; }, [&](u32 k) { return (has_row >> k & 1) != 0; },
+            place_of);
         for (u32 k = 0; k < count; ++k) {
             out[k].pending = table.pending(out[k].slot);
             REQUIRE(((ready >> k & 1) != 0) == (out[k].pending == 0));
