@@ -154,12 +154,12 @@ public:
     }
 
     /// By a lane: the task at `place` of the admitted queue waits for the one in `slot`. Its row has each once; the first ones it
-    /// names stand beside it, where the linker has its books in fast memory.
+    /// names stand beside it.
     SLIPSTREAM_BOTH void set_wait(team_type& team, u32 place, u32 slot) const
     {
         const u32 bit = 1u << slot % 32;
         const u32 before = team.set_bits(s_.predecessors[place * m_.n.groups() + slot / 32], bit);
-        if ((before & bit) != 0 || !m_.n.successors_near()) return;
+        if ((before & bit) != 0) return;
         const u32 nth = team.add(s_.named_count[place], 1);
         if (nth < waits_max) P::set(s_.named[place * waits_max + nth], static_cast<u16>(slot));
     }
@@ -556,7 +556,7 @@ private:
                 SLIPSTREAM_ONE_COPY
                 for (u32 g = k % pool_block_entries; g < groups; g += pool_block_entries)
                     P::set(row_of(batch, task)[g], batch.before / 32 == g ? 1u << batch.before % 32 : 0u);
-                if (k % pool_block_entries != 0 || !m_.n.successors_near()) continue;
+                if (k % pool_block_entries != 0) continue;
                 const u32 place = place_of(batch, task);
                 P::set(s_.named_count[place], batch.before != no_slot ? 1u : 0u);
                 P::set(s_.named[place * waits_max], static_cast<u16>(batch.before)); // read if it counts
@@ -581,7 +581,7 @@ private:
             const u32 slot = mine ? slots.slots[i] : 0, bit = static_cast<u32>(mine) << slot % 32;
             anew |= static_cast<u32>((team.set_bits(s_.predecessors[place * m_.n.groups() + slot / 32], bit) & bit) != bit) << i;
         }
-        if (anew == 0 || !m_.n.successors_near()) return;
+        if (anew == 0) return;
         const u32 first = team.add(s_.named_count[place], popcount(anew));
         SLIPSTREAM_UNROLL
         for (u32 i = First; i < End; ++i) {

@@ -258,7 +258,7 @@ private:
             const u32 slot = decoded_.peek(k);
             team.set_bits(s_.exposed[slot / 32], 1u << slot % 32);
             // Its row is not looked at, but its list is by those that come behind it.
-            if (m_.n.successors_near()) P::set(s_.named_count[(admitted_.position() + k) % admitted_max], 0u);
+            P::set(s_.named_count[(admitted_.position() + k) % admitted_max], 0u);
             admitted_.put_ahead(k, slot | admitted_free);
         });
         admit_to_here(team, run);
@@ -273,8 +273,8 @@ private:
         SLIPSTREAM_ONE_COPY
         for (u32 g = team.rank(); g < m_.n.groups(); g += team.size()) mine += popcount(s_.exposed[g]);
         const u32 all = team.reduce_add(mine);
-        const bool few = all <= waits_max && m_.n.successors_near();
-        if (m_.n.successors_near() && team.leader()) P::set(s_.named_count[place], few ? 0 : all);
+        const bool few = all <= waits_max;
+        if (team.leader()) P::set(s_.named_count[place], few ? 0 : all);
         team.sync();
         SLIPSTREAM_ONE_COPY
         for (u32 g = team.rank(); g < m_.n.groups(); g += team.size()) {

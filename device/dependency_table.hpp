@@ -4,10 +4,10 @@
 // are dropped. Each predecessor keeps a row of successors, each successor a count of predecessors: a completion clears one row and
 // counts down.
 //
-// EDGES   that another one implies are not entered, where it is cheap to see (successors in fast memory, waits_max
-//         predecessors at most): with whom the predecessor that was linked last waits for, as far as the first waits_near_max
-//         places of its list tell. (A task that is complete has seen all that it waited for complete, on its worker, too.)
-//         Failures do not go by edges, but by what tasks read.
+// EDGES   that another one implies are not entered, where it is cheap to see (waits_max predecessors at most): with whom the
+//         predecessor that was linked last waits for, as far as the first waits_near_max places of its list tell. (A task that is
+//         complete has seen all that it waited for complete, on its worker, too.) Failures do not go by edges, but by what tasks
+//         read.
 // STAGING A task is handed to the scheduler when it waits for nobody, or staged: when all it waits for was handed over before it
 //   (waits_max tasks at most). Its workers then wait for the finished counts of those. The scheduler mails in the order in which
 //   tasks are handed over, so whatever a mail waits for was mailed before it (but for other parts' tasks, and stand-ins).
@@ -21,8 +21,9 @@
 //         predecessor, 32 at a time. Complete: a count down for each
 //         successor: those of a list by four lanes a task, eight tasks at a time, without a look at a row; of a task with more
 //         than a list holds by all lanes, a word of its row at a time.
-//         Staging: a look for each predecessor; written down, where a task waits for more than three, a lane each. Fast memory, up
-//         to a window of successors_near_max; beyond it a word of the row for each 32 slots, a task at a time.
+//         Staging: a look for each predecessor; written down, where a task waits for more than three, a lane each. Fast memory;
+//         in a window of more than successors_near_max a task's successors lie in device memory, row and list: a bit set is not
+//         waited for, a look is (all of a call's first places together).
 #pragma once
 #include "device/crossing_stage.hpp"
 
@@ -90,22 +91,11 @@ public:
         });
         team.sync();
         lane_values waits;
-        u32 rows = team.mask32([&](u32 k) {
+        const u32 rows = team.mask32([&](u32 k) {
             waits.at(0, k) = 0;
             return k < count && has_row(k);
         });
-        // One after another, by all lanes together, where the rows of successors lie in device memory: they are changed without
-        // atomics, which would pass by the L1 that plain loads read.
-        if (!m_.n.successors_near()) {
-            SLIPSTREAM_ONE_COPY
-            for (; rows != 0; rows &= rows - 1) {
-                const u32 task = lowest_bit(rows);
-                const u32 found = find_together(team, slot_of(task), row_at(place_of(task)));
-                team.each32([&](u32 k) { if (k == task) waits.at(0, k) = found; });
-            }
-        } else {
-            enter_apart(team, rows, link_number, slot_of, place_of, waits);
-        }
+        enter_apart(team, rows, link_number, slot_of, place_of, waits);
         if (several()) // as for one more predecessor
             team.each32([&](u32 k) {
                 if (k < count && s_.loads[slot_of(k)].crosses()) waits.at(0, k) += crossing_.meet(slot_of(k));
@@ -574,9 +564,8 @@ private:
             place[i] = linked_load{team.add(s_.loads[p[i]].word, (enters >> i & 1) * linked_load::successor)}.successors();
         SLIPSTREAM_UNROLL
         for (u32 i = 0; i < at_once; ++i) {
-            team.set_bits(s_.successors_near[p[i] * m_.n.groups() + slot / 32], (enters >> i & 1) << slot % 32);
-            if (((enters >> i & 1) != 0) & (place[i] < successors_listed))
-                s_.listed_near[p[i] * successors_listed + place[i]] = static_cast<u16>(slot);
+            set_successor(team, p[i], slot, enters >> i & 1);
+            if (((enters >> i & 1) != 0) & (place[i] < successors_listed)) s_.set_listed(p[i], place[i], slot);
         }
         s_.waits_for[slot].number = static_cast<u16>(popcount(enters));
         SLIPSTREAM_UNROLL
@@ -607,7 +596,7 @@ private:
                 const bool last = p == (nearest & 0xffff);
                 if (!last && has(implied_by(nearest, task, place_of), p)) return;
                 list_successor(team, p, slot);
-                team.set_bits(s_.successors_near[p * m_.n.groups() + slot / 32], 1u << slot % 32);
+                set_successor(team, p, slot, 1);
                 s_.set_predecessor(slot, last ? 0 : team.add(s_.entering[task].entered, 1), p);
             });
         });
@@ -632,7 +621,7 @@ private:
                 const u32 p = 32 * g + lowest_bit(left);
                 if (comes_after(p, number_of(slot))) continue;
                 list_successor(team, p, slot);
-                team.set_bits(s_.successors_near[p * m_.n.groups() + slot / 32], 1u << slot % 32);
+                set_successor(team, p, slot, 1);
                 if (count < waits_max) s_.set_predecessor(slot, count, p);
                 ++count;
             }
@@ -647,45 +636,12 @@ private:
         if (place < successors_listed) s_.set_listed(slot, place, successor);
     }
 
-    /// The same by all lanes, a word of the row each.
-    template <class Row>
-    SLIPSTREAM_BOTH u32 find_together(team_type& team, u32 slot, const Row* row) const
+    /// By a lane: notes, if `bit` is 1, that task p has the one in `slot` among its successors. Others may change the same word.
+    SLIPSTREAM_BOTH void set_successor(team_type& team, u32 p, u32 slot, u32 bit) const
     {
-        const u32 groups = m_.n.groups();
-        u32 count = 0;
-        SLIPSTREAM_ONE_COPY
-        for (u32 first = 0; first < groups; first += 32) {
-            typename P::template lane_array<u32, 1> before;
-            u32 words = team.mask32([&](u32 k) {
-                const u32 g = first + k;
-                before.at(0, k) = g < groups ? still_there(P::get(row[g]), g) : 0;
-                SLIPSTREAM_ONE_COPY
-                for (u32 bits = g < groups ? before.at(0, k) & s_.arriving[g] : 0; bits != 0; bits &= bits - 1)
-                    if (comes_after(32 * g + lowest_bit(bits), number_of(slot))) before.at(0, k) &= ~(bits & (0 - bits));
-                if (before.at(0, k) == 0) return false;
-                SLIPSTREAM_ONE_COPY
-                for (u32 bits = before.at(0, k); bits != 0; bits &= bits - 1) { // rows of different predecessors: lanes never meet
-                    list_successor(team, 32 * g + lowest_bit(bits), slot);
-                    const u32 at = (32 * g + lowest_bit(bits)) * groups + slot / 32;
-                    s_.set_successor_word(at, s_.successor_word(at) | 1u << slot % 32);
-                }
-                return true;
-            });
-            SLIPSTREAM_ONE_COPY
-            for (; words != 0; words &= words - 1) {
-                const u32 word = team.from_lane(before, lowest_bit(words));
-                if (team.leader() && count + popcount(word) <= waits_max) {
-                    u32 at = count;
-                    SLIPSTREAM_ONE_COPY
-                    for (u32 bits = word; bits != 0; bits &= bits - 1)
-                        s_.set_predecessor(slot, at++, 32 * (first + lowest_bit(words)) + lowest_bit(bits));
-                }
-                count += popcount(word);
-            }
-        }
-        if (team.leader()) s_.waits_for[slot].number = static_cast<u16>(count);
-        team.sync();
-        return count;
+        const u32 at = p * m_.n.groups() + slot / 32;
+        if (s_.rows_near) team.set_bits(s_.successors_near[at], bit << slot % 32);
+        else if (bit != 0) team.set_bits(s_.successors_far[at], bit << slot % 32);
     }
 
     /// The tasks slot_of(k), for each bit of `tasks`, go to the scheduler.

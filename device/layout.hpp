@@ -713,8 +713,8 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(admitted_head, word<u32>, near, 1)                                                                                \
     X(admitted_entries, cell<u32>, near, admitted_max)                                                                  \
     X(predecessors, cell<u32>, near, admitted_max * s.groups()) /* a row for each place in the admitted queue */        \
-    X(named_count, cell<u32>, near, s.successors_near() ? admitted_max : 0) /* likewise: how many slots the row names, */ \
-    X(named, cell<u16>, near, s.successors_near() ? admitted_max * waits_max : 0) /* and the first ones, in no order */ \
+    X(named_count, cell<u32>, near, admitted_max) /* likewise: how many slots the row names, */                         \
+    X(named, cell<u16>, near, admitted_max * waits_max) /* and the first ones, in no order */                           \
     X(report_tail, word<u32>, near, 1)                                                                                  \
     X(report_head, word<u32>, near, 1)                                                                                  \
     X(report_entries, cell<report>, near, s.queue_slots())                                                              \
