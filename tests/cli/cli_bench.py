@@ -110,14 +110,14 @@ class Bench(CliTest):
         result, _ = self.json_of("bench", "growth", "--device", "host", "--tasks", 1000, "--repeat", 2)
         names = [figure["name"] for figure in result["figures"]]
         for what, sizes in (("a run of {} tasks", (1, 10, 100, 1000)), ("a task of 4 ranges, window {}", (16, 128, 1024)),
-                            ("a task of {} accesses", (1, 8, 64))):
+                            ("a task of a chain, window {}", (16, 128, 1024)), ("a task of {} accesses", (1, 8, 64))):
             for size in sizes:
                 self.assertIn("growth, " + what.format(size), names)
         summary = result["figures"][-1]
         self.assertEqual((summary["unit"], summary["tasks"], summary["longest_run_tasks"]), ("x", 1000, 1000))
         self.assertGreater(summary["value"]["median"], 0)  # a task of a thousand, held against one of ten
         self.assertGreater(summary["worst_doubling_of_tasks"], 0)
-        for key in ("worst_doubling_of_windows", "worst_doubling_of_accesses"):
+        for key in ("worst_doubling_of_windows", "worst_doubling_of_chains", "worst_doubling_of_accesses"):
             self.assertTrue(is_number_or_none(summary[key]))  # slopes of so few tasks may be noise
 
     def test_a_lost_task_does_not_verify(self):

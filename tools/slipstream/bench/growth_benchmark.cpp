@@ -1,5 +1,6 @@
 // growth: whether a task's cost stays what it is as runs, windows and access lists grow.
 #include "tools/slipstream/bench/benchmarks.hpp"
+#include "tools/slipstream/bench/chain.hpp"
 #include "tools/slipstream/bench/growth.hpp"
 #include "tools/slipstream/bench/independent_tasks.hpp"
 #include "tools/slipstream/bench/report.hpp"
@@ -54,19 +55,35 @@ figure slope_figure(const bench_setup& s, std::string name, task_stream& stream)
     return point_figure(std::move(name), seconds, tasks, stream.verified());
 }
 
-growth_sweep sweep_windows(const bench_setup& s, std::vector<figure>& out)
+template <class Measure> growth_sweep sweep_windows(const bench_setup& s, Measure measure)
 {
     growth_sweep points;
     for (u32 window = 16; window <= 1024; window *= 2) {
         config c = s.configuration;
         c.window = window;
+        points.push_back({static_cast<double>(window), measure(c, ", window " + std::to_string(window)).value.median});
+    }
+    return points;
+}
+
+growth_sweep sweep_windows_of_ranges(const bench_setup& s, std::vector<figure>& out)
+{
+    return sweep_windows(s, [&](config& c, const std::string& window) -> figure& {
         c.memory_bytes += independent_tasks_bytes(1'000'000);
         bench_runtime runtime(c);
         const auto stream = make_independent_tasks(runtime, s.lose_a_task, declared::four_ranges, 1'000'000);
-        out.push_back(slope_figure(s, "growth, a task of 4 ranges, window " + std::to_string(window), *stream));
-        points.push_back({static_cast<double>(window), out.back().value.median});
-    }
-    return points;
+        return out.emplace_back(slope_figure(s, "growth, a task of 4 ranges" + window, *stream));
+    });
+}
+
+// Independent tasks have no successors, whose books grow with the square of the window.
+growth_sweep sweep_windows_of_a_chain(const bench_setup& s, std::vector<figure>& out)
+{
+    return sweep_windows(s, [&](config& c, const std::string& window) -> figure& {
+        bench_runtime runtime(c);
+        chain stream(runtime, s.lose_a_task, 4096, 1, named::by_handle);
+        return out.emplace_back(slope_figure(s, "growth, a task of a chain" + window, stream));
+    });
 }
 
 growth_sweep sweep_accesses(const bench_setup& s, std::vector<figure>& out)
@@ -86,12 +103,14 @@ growth_sweep sweep_accesses(const bench_setup& s, std::vector<figure>& out)
 std::vector<figure> bench_growth(const bench_setup& s)
 {
     std::vector<figure> out;
-    const growth_sweep tasks = sweep_tasks(s, out), windows = sweep_windows(s, out), accesses = sweep_accesses(s, out);
+    const growth_sweep tasks = sweep_tasks(s, out), windows = sweep_windows_of_ranges(s, out),
+                       chains = sweep_windows_of_a_chain(s, out), accesses = sweep_accesses(s, out);
     const double factor = long_run_factor(tasks);
     figure f{"growth, a task of the longest run against one of a hundredth of it", "x", {factor, factor, factor}};
     f.further = {{"longest_run_tasks", tasks.back().size},
                  {"worst_doubling_of_tasks", worst_doubling(tasks)},
                  {"worst_doubling_of_windows", worst_doubling(windows)},
+                 {"worst_doubling_of_chains", worst_doubling(chains)},
                  {"worst_doubling_of_accesses", worst_doubling(accesses)}};
     f.tasks = static_cast<u64>(tasks.back().size);
     f.repeats = 1;

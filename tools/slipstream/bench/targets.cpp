@@ -151,7 +151,7 @@ void add_growth_row(target_list& list, const bench_setup& s)
              "10^7 tasks <= 1.1 x 10^5 per task, no doubling > 2.5 x", bench_growth(s).back());
     list.limit("10^7 tasks <= 1.1 x 10^5, a task", 1.1);
     list.further("longest_run_tasks", "tasks of the longest run", 1e7, true);
-    for (const char* what : {"tasks", "windows", "accesses"})
+    for (const char* what : {"tasks", "windows", "chains", "accesses"}) // chains: by window
         list.further("worst_doubling_of_" + std::string(what), "worst doubling of " + std::string(what), 2.5);
 }
 
