@@ -45,16 +45,16 @@
 // Fast-memory budget, by host/fast_memory.cpp (4 rings, 131 workers, 5 task types): G = W/32 groups; successors 4 W G and
 // 16 W, pool books 12 a block of four accesses, what staged tasks wait for 62 W (and 216 W in device memory), the last mails
 // of each worker 5 K, access index 128 W (at most 32 K; half, quarter or none of it where the rest needs the room),
-// admission's batch 11 K, its rows of predecessors 8 W and, up to a window of 512, their lists 2.1 K, ring slots in hand 4.6 to
+// admission's batch 11 K, its rows of predecessors 8 W and their lists 2.1 K, ring slots in hand 4.6 to
 // 10.7 K (shorter looks where else the smallest access index had no room), bus counts 104, the rest about 80 W.
 // Accesses: 72 a block, with where the index has them; the others lie in device memory (sizes::pool_near_blocks). What the
 // control block takes of the 256 K of its SM, every worker lacks as L1: beyond 158 K (164 K with what is static) nine blocks
 // for eight window slots, as far as the 222 K that there are go.
 //   W                 32      64      256     512     1024
-//   near, bytes       155 K   157 K   157 K   221 K   222 K and its successors in device memory (144 K), an eighth of the index
+//   near, bytes       155 K   157 K   157 K   221 K   221 K and its successors in device memory (144 K), an eighth of the index
 //   pool blocks       1336    1368    1560    1816    2328
-//   of these near     all     1224    288     200     none
-//   slots of a look   128     128     128     128     128
+//   of these near     all     1224    288     200     16
+//   slots of a look   128     128     128     128     64
 #pragma once
 #include "device/queue.hpp"
 #include <slipstream/abi/access_entry.hpp>

@@ -40,7 +40,7 @@ TEST_CASE("the table of the fast-memory budget says what is chosen", "[host]")
         u32 window, kib, blocks, near_blocks, index_buckets, ahead_slots;
     };
     for (const row& r : {row{32, 155, 1336, 1336, 64, 128}, row{64, 157, 1368, 1224, 128, 128}, row{256, 157, 1560, 288, 512, 128},
-                         row{512, 221, 1816, 200, 512, 128}, row{1024, 222, 2328, 0, 64, 128}}) {
+                         row{512, 221, 1816, 200, 512, 128}, row{1024, 221, 2328, 16, 64, 64}}) {
         CAPTURE(r.window);
         device::sizes n = engine_of(r.window, 4, 5);
         const u64 bytes = host::share_fast_memory(n, of_an_h200).near_bytes;
