@@ -118,6 +118,7 @@ public:
     /// whoever is here is old: from then on nothing is concluded from when it was linked.
     SLIPSTREAM_BOTH void grow_old(team_type& team)
     {
+        team.sync(); // whoever was linked last is in flight
         SLIPSTREAM_ONE_COPY
         for (u32 g = team.rank(); g < m_.n.groups(); g += team.size()) s_.old[g] |= s_.in_flight[g];
         team.sync();

@@ -124,7 +124,7 @@ public:
             }
             completed = crossing_.hold(team, completed);
         }
-        poisoned_ = poison_.any() || (several() && crossing_.bad());
+        poisoned_ = is_poisoned();
         if (poisoned_ && poison_.pending() != 0) {
             completed = poison_.collect(team, completed); // cancelled tasks complete like any other
             answered = true;
@@ -136,7 +136,7 @@ public:
                 if (!fenced) fence(team);
                 completed = send_back_skipped(team, completed);
                 poison_.settle(team, completed);
-                poisoned_ = poison_.any() || (several() && crossing_.bad());
+                poisoned_ = is_poisoned();
                 tell_linker(team, completed, [&](u32 slot) { return poison_.kind_of(slot); });
             } else {
                 if (parts && !fenced) fence(team); // as for what other parts have said
@@ -500,6 +500,9 @@ private:
             }
             const ready_entry entry = ready_.peek(0);
             const u32 slot = entry.slot();
+            // A clear_failure ends it when its turn comes, here or among the stand-ins. From then on nothing is declined: whoever
+            // is staged behind a task before the linker hears that it was declined would be mailed in the next step, before it.
+            if (poisoned_) poisoned_ = is_poisoned();
             if (poisoned_ && !P::get(s_.heads[slot]).bypassed()
                 && (entry.waits() != 0 ? declines(team, slot) : refuses(team, slot))) {
                 if (team.leader()) s_.runs_on[slot] = 0;
@@ -759,6 +762,9 @@ private:
             if (stand_ins == 0) return;
         } while (ready_.known() != 0);
     }
+
+    /// May a task have to be cancelled that has not been mailed?
+    SLIPSTREAM_BOTH bool is_poisoned() const { return poison_.any() || (several() && crossing_.bad()); }
 
     /// A staged task may not be mailed while there is poison, unless some of it was mailed before: it goes back to the linker.
     SLIPSTREAM_BOTH bool declines(team_type& team, u32 slot)
@@ -1369,7 +1375,7 @@ private:
     queue_producer<P, report, edge::R13_report, edge::A13_taken, order::relaxed> reports_;
     queue_producer<P, u32, edge::R6_retired, edge::A6_notified> retired_; // of one part: else crossing_tables::retire has its end
     bool parking_ = false;
-    bool poisoned_ = false; ///< poison_.any(), for this step
+    bool poisoned_ = false; ///< is_poisoned(), when this was last asked
     bool settled_ = false;  ///< the batch in hand has outcomes
     bool fresh_ = true;   ///< no step yet since the launch
     bool postponed_ = false; ///< the task at the head of the ready queue is staged and was linked after the last fence,

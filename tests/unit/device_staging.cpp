@@ -561,6 +561,59 @@ TEST_CASE("while there is poison nothing is mailed staged; what the linker stage
     t.check_empty();
 }
 
+TEST_CASE("what was staged behind a clear_failure is mailed with it, and so is whoever was staged behind that meanwhile",
+          "[device][staging]")
+{
+    static staging_test* test;
+    for (const u32 blocks : {1u, 2u}) {
+        CAPTURE(blocks);
+        staging_test t(blocks); // each task has as many as there are workers
+        test = &t;
+        const auto take = [&](u32 slot, u32 waits) { // a block of it from each worker
+            std::vector<mail> letters;
+            for (u32 w = 0; w < blocks; ++w) letters.push_back(t.take(w, slot, waits));
+            return letters;
+        };
+        const auto run = [&](u32 slot, u32 waits) {
+            const std::vector<mail> letters = take(slot, waits);
+            for (u32 w = 0; w < blocks; ++w) {
+                if (waits != 0) REQUIRE(t.ports[w].await(t.engine.team, letters[w]) == verdict::run);
+                t.answer(w, letters[w]);
+            }
+            t.settle();
+        };
+        t.put(5, blocks, {byte(0x9000, access_mode::write)});
+        t.settle();
+        for (const mail& letter : take(5, 0)) t.answer(letter.block(), letter, 3);
+        t.settle();
+        REQUIRE(t.engine.s.counters[device::poison_active] != 0);
+        t.put(3, blocks, {}, abi::flag_clear_failure);
+        while (t.linker->step(t.engine.team)) {}
+        t.put_behind(4, {3}, blocks);
+        while (t.linker->step(t.engine.team)) {}
+        REQUIRE(t.staged(4));
+        // Before the scheduler's next report is out a task is staged behind that one.
+        device::host_delay_hook = [](device::edge e) {
+            if (e != device::edge::R13_report) return;
+            device::host_delay_hook = nullptr;
+            test->put_behind(6, {4}, test->engine.m.n.workers);
+            while (test->linker->step(test->engine.team)) {}
+        };
+        t.scheduler->step(t.engine.team);
+        const bool reported = device::host_delay_hook.load() == nullptr;
+        device::host_delay_hook = nullptr;
+        CHECK_FALSE(reported); // nothing was declined
+        if (!reported) t.put_behind(6, {4}, blocks);
+        t.settle();
+        CHECK(t.engine.s.counters[device::poison_active] == 0);
+        run(3, 0);
+        run(4, 1);
+        run(6, 1);
+        CHECK(t.take_retired() == 4);
+        t.check_empty();
+    }
+}
+
 TEST_CASE("a staged task of which a block was mailed is mailed to its end though there is poison; skipped, it begins anew",
           "[device][staging]")
 {
