@@ -66,12 +66,12 @@ public:
     SLIPSTREAM_BOTH bool step(team_type& team, bool may_watch = true)
     {
         reclaim(team);
-        if (watched_ != no_ring) tend_watch(team, may_watch);
+        if (watched_ != no_ring && !may_watch) tend_watch(team, false); // else with the next look at all rings
         // While one ring is busy the others are looked at less often: they would only cost its loads their overlap.
         bool progress = false;
         SLIPSTREAM_ONE_COPY
         for (bool all = ahead_ring_ == no_ring || reach_ != glance_slots || ++turns_ % P::look_at_rings == 0;; all = true) {
-            progress = poll_rings(team, all);
+            progress = poll_rings(team, all, may_watch);
             if (progress || (all && !again_)) break;
             // All, then: what a drain relies on is a look at every ring after the command was seen.
         }
@@ -149,7 +149,7 @@ private:
     /// back one by one the others would take each. In an engine of one part: what is in flight ends without those others, a shut
     /// gate's ring apart, whose blocks it does not wait for (head of this file). Where there are several, tasks in flight may wait
     /// for stand-ins that other rings bring, here and in parts that save likewise: all would stand still.
-    SLIPSTREAM_BOTH bool poll_rings(team_type& team, bool all)
+    SLIPSTREAM_BOTH bool poll_rings(team_type& team, bool all, bool may_watch)
     {
         bool progress = false;
         u32 first = turn_ / rings_at_once * rings_at_once;
@@ -165,6 +165,8 @@ private:
         SLIPSTREAM_ONE_COPY
         for (u32 polled = 0; polled < rings; polled += rings_at_once) {
             const u32 fetched = all ? fetch(team, first, room) : 0;
+            // Before what lies in the rings is taken in: worker 0 may be out of blanks.
+            if (all && watched_ != no_ring && may_watch && polled == 0) tend_watch(team, true);
             const bool quiet = fetched == 0 && due_ == 0 && ahead_ring_ == no_ring; // most often, while nothing comes
             SLIPSTREAM_ONE_COPY
             for (u32 k = 0; k < (quiet ? 0 : all ? rings_at_once : 1); ++k) {
@@ -201,7 +203,9 @@ private:
             const u32 behind = starving & ~low_bits(turn_ + 1);
             saving_ = saving; // it was polled first, and there were window slots: it wants pool blocks
             if (starving != 0 && !saving) turn_ = lowest_bit(behind != 0 ? behind : starving);
-            reach_ = full != 0 ? staged_slots : glance_slots;
+            // What worker 0 has taken it takes faster than two a round: then more is looked for.
+            const bool behind_watch = watched_ != no_ring && s_.watch->waiting != 0;
+            reach_ = full != 0 || behind_watch ? staged_slots : glance_slots;
         }
         return progress;
     }

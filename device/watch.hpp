@@ -24,14 +24,17 @@
 //           that has read one forgets that it did.
 // BUSY      while worker 0 runs a task ingest looks at the ring, too: if it finds that a task waits there, it withdraws the blank.
 // PARK      ingest does not end while there is a blank, or a task that was taken.
-// COST      the worker: where the blank's message will be (1 RT of L2), then looks at the ring, a bus round trip of 8 chunks each,
-//           the first with the addition that begins the blank; a look at the type and at what handles name (1 RT of L2, all
-//           together) and an addition that is not waited for; behind the body one fence, of system scope. Ingest:
+// COST      the worker: looks at the ring, a bus round trip of 5 chunks each. What flies with them takes no time of its own: with
+//           the first the addition that begins the blank, and where its message is (it is looked for behind the last one, which
+//           is wrong for the first of a watch); with each, if no other mail is known, the next blanks. Decoding some 100
+//           instructions if the message is like the last one, else a look at the type (1 RT of L2), as at what handles name; an
+//           addition that is not waited for; behind the body one fence, of system scope. Ingest:
 //           a look at the word, which flies with its look at the other rings; of each blank five stores and one to fast memory,
-//           of all that it mails at a time one fence. On the bus: 128 B a look, for as long as nothing comes.
+//           of all that it mails at a time one fence. On the bus: 80 B a look, for as long as nothing comes.
 // OWNERS    ingest: watch_book, blank places, and of a blank's record blocks, status and position · worker 0: inbox::watch,
 //           worker_books::watched, and the places that it declines
-// EDGES     R21_bypass_fence -> R21_bypass_mail · A4_mail: blank_place, and what the tasks before wrote
+// EDGES     R21_bypass_fence -> R21_bypass_mail · A4_mail: blank_place, and what the tasks before wrote; of blanks that were read
+//           with a look A0_ring_fence acquires
 //           A0_ring_publish, A0_ring_fence by worker 0: the message, and what the host wrote before it
 //           R25_declined, R25_declined_fence -> A25_declined_fence: the emptied place
 //           P10_blank: read before it is known that the blank is valid
@@ -274,6 +277,26 @@ private:
     }
 };
 
+/// What worker 0 keeps from one blank to the next, beside its mails: tasks that come one by one are often alike.
+struct watch_memory {
+    static constexpr u32 payload_words = (abi::slot_chunks - 1) * abi::chunk_payload_words; ///< of a message of one slot
+
+    /// What the words of a message like the last one are: which bits of its chunks say so, and what they are.
+    abi::chunk telling[abi::slot_chunks];
+    abi::chunk told[abi::slot_chunks];
+    u32 roles[payload_words]; ///< of each word behind the header, a role
+    u32 type;
+    u32 lower;   ///< of the watch word
+    u64 next_at; ///< where the next task will be: one ring slot behind the last one, unless its blank says otherwise
+
+    /// Whatever comes is not like it.
+    SLIPSTREAM_BOTH void forget() { telling[0] = told[0] = {{~0u, ~0u, ~0u, 0}}; }
+
+    /// Where a word goes: its place in the task struct, and what it is.
+    enum role : u32 { place_mask = 0xff, is_entry = 1u << 8, by_handle = 1u << 9, is_rect = 1u << 10, is_scalar = 1u << 11 };
+    static_assert(abi::task_words_max <= place_mask);
+};
+
 /// Worker 0's end.
 template <class P>
 struct watcher {
@@ -295,23 +318,28 @@ struct watcher {
     /// What came of a blank.
     struct result {
         outcome what;
-        u32 type;  ///< of a task
-        u32 lower; ///< of the word, as it is now
-        u32 looks; ///< at the ring
+        u32 looks;  ///< at the ring
+        u32 blanks; ///< behind this one, which were read: their letters are stored
     };
 
-    /// Waits for the task of `letter`, a blank, and stores its struct to `words`. `lower`: the word's lower half as this worker
-    /// left it. `declines`: whatever comes.
-    SLIPSTREAM_BOTH result run(team_type& team, const mail& letter, u32 lower, bool declines, words_type* words) const
+    /// Waits for the task of `letter`, a blank, and stores its struct to `words`. `declines`: whatever comes. If `last`, it is the
+    /// last mail that was read: with the task the blanks behind it are, into `letters`, P::mailbox_depth places. The leader calls
+    /// meanwhile() while the first look is on its way.
+    template <class Meanwhile>
+    SLIPSTREAM_BOTH result run(team_type& team, const mail letter, watch_memory& memory, bool declines, words_type* words,
+                               bool last, mail* letters, Meanwhile meanwhile) const
     {
         const u32 id = letter.blank_id();
         const u32 begun = watch_word::lower_of(id, watch_word::begun);
-        // Whether this blank is valid is not known yet: its slot may be a later one's by now.
-        const auto where =
-            blank_place::decode(P::load(edge::P10_blank, records[letter.slot()].blank, order::relaxed, scope::device));
         const ring_slot<P>* const ring = rings + static_cast<u64>(letter.ring()) * ring_slots;
+        const u32 lower = memory.lower;
+        blank_place where{memory.next_at, 0};
+        const u32 mails = last ? P::mailbox_depth - 1 : 0;
         typename P::template lane_array<abi::chunk, 1> chunks;
         typename P::template lane_array<u64, 1> beside; // the watch word, and the stop word
+        const auto number = [&](u32 k) { return tag_of(letter.tag + 1 + (k - first_mail_lane)); };
+        const auto is_mail = [&](u32 k) { return (k >= first_mail_lane) & (k - first_mail_lane < mails); };
+        shape like; // what came last
         u32 looks = 0;
         for (u32 attempt = 0;; ++attempt) {
             team.each32([&](u32 k) { // all that is loaded, on its way before any of it is looked at
@@ -327,24 +355,54 @@ struct watcher {
                         : P::load(edge::P9_watch, *word, order::relaxed, scope::device);
                 else if (k == stop_lane && attempt % P::look_for_stop == P::look_for_stop - 1)
                     beside.at(0, k) = P::load(edge::P1_stop, *stop, order::relaxed, scope::device);
+                else if (k == place_lane && attempt == 0) // if the blank is not valid, perhaps a later one's
+                    chunks.at(0, k) = P::load(edge::P10_blank, records[letter.slot()].blank, order::relaxed, scope::device);
+                else if (is_mail(k))
+                    chunks.at(0, k) = P::load(edge::A4_mail, mailboxes[0].mail[number(k) % P::mailbox_depth], order::relaxed,
+                                              scope::device);
             });
+            if (attempt == 0) {
+                team.each32([&](u32 k) { like.load(memory, k); });
+                team.sync(); // all lanes have read the letter
+                if (team.leader()) meanwhile();
+            }
             const u32 there = team.mask32([&](u32 k) {
-                const bool published = chunks.at(0, k).w[3] == abi::lap_tag(where.at + k / abi::slot_chunks, ring_slots);
+                const abi::chunk& chunk = chunks.at(0, k);
+                const bool published = chunk.w[3] == abi::lap_tag(where.at + k / abi::slot_chunks, ring_slots);
                 const bool withdrawn = !watch_word{beside.at(0, k)}.valid(id);
                 const bool aborted = beside.at(0, k) == static_cast<u32>(stop_level::abort);
-                return ((k < ring_chunks) & published) | ((k == word_lane) & withdrawn) | ((k == stop_lane) & aborted);
+                const bool foreseen = blank_place::decode(chunk).at == where.at;
+                const mail next = mail::decode(chunk);
+                return ((k < ring_chunks) & published) | ((k == word_lane) & withdrawn) | ((k == stop_lane) & aborted)
+                    | ((k == place_lane) & foreseen) | (is_mail(k) & next.blank() & (next.tag == number(k)));
             });
             looks += !declines;
             const bool withdrawn = (there >> word_lane & 1) != 0;
             if (withdrawn & (attempt == 0)) // ingest has emptied its place, or will; what the ring holds is ingest's
-                return {outcome::void_blank, 0, say(team, begun, id, watch_word::declined), looks};
+                return {say(team, memory, begun, id, watch_word::declined), looks, 0};
             if (declines) break;
-            if ((there >> stop_lane & 1) != 0) return {outcome::aborted, 0, begun, looks};
+            if ((there >> stop_lane & 1) != 0) {
+                if (team.leader()) memory.lower = begun;
+                return {outcome::aborted, looks, 0};
+            }
+            if (attempt == 0) {
+                where.handles = word_in_place(team, chunks, 2);
+                if ((there >> place_lane & 1) == 0) {
+                    where.at = word_in_place(team, chunks, 0) | static_cast<u64>(word_in_place(team, chunks, 1)) << 32;
+                    continue;
+                }
+            }
             if ((there & low_bits(abi::slot_chunks)) == low_bits(abi::slot_chunks)) {
                 const bool alone = (there & low_bits(ring_chunks)) == low_bits(abi::slot_chunks);
-                u32 type = 0;
-                if (!alone || !take(team, where, chunks, words, type)) break; // not wanted
-                return {outcome::task, type, say(team, begun, id, watch_word::taken), looks};
+                if (!alone || !take(team, where.handles, chunks, like, memory, words)) break; // not wanted
+                const u32 blanks = lowest_bit(~(there >> first_mail_lane));
+                if (blanks != 0)
+                    team.each32([&](u32 k) { // behind the acquire fence that goes with the message
+                        if (is_mail(k) && k - first_mail_lane < blanks)
+                            letters[number(k) % P::mailbox_depth] = mail::decode(chunks.at(0, k));
+                    });
+                if (team.leader()) memory.next_at = where.at + 1;
+                return {say(team, memory, begun, id, watch_word::taken), looks, blanks};
             }
             if (withdrawn) break;
             P::pause(attempt);
@@ -355,89 +413,161 @@ struct watcher {
                      scope::device);
             P::fence(edge::R25_declined_fence, order::release, scope::device);
         }
-        return {outcome::void_blank, 0, say(team, begun, id, watch_word::declined), looks};
+        return {say(team, memory, begun, id, watch_word::declined), looks, 0};
     }
 
-    static constexpr u32 ring_chunks = 2 * abi::slot_chunks; ///< the slot, and the one behind it
+    static constexpr u32 ring_chunks = abi::slot_chunks + 1; ///< the slot, and the first of the one behind it
 
 private:
     static constexpr u32 word_lane = ring_chunks;
     static constexpr u32 stop_lane = ring_chunks + 1;
-    static constexpr u32 payload_words = (abi::slot_chunks - 1) * abi::chunk_payload_words;
+    static constexpr u32 place_lane = ring_chunks + 2;
+    static constexpr u32 first_mail_lane = 16;
+    static_assert(place_lane < first_mail_lane && P::mailbox_depth - 1 < 32 - first_mail_lane);
+    static constexpr u32 payload_words = watch_memory::payload_words;
     static_assert(payload_words <= abi::task_members_max && payload_words <= abi::task_words_max);
 
-    SLIPSTREAM_BOTH u32 say(team_type& team, u32 lower, u32 id, watch_word::phase_name phase) const
+    SLIPSTREAM_BOTH outcome say(team_type& team, watch_memory& memory, u32 lower, u32 id, watch_word::phase_name phase) const
     {
         const u32 now = watch_word::lower_of(id, phase);
-        if (team.leader()) P::add(edge::P9_watch, *word, watch_word::step(lower, now), order::relaxed, scope::device);
-        return now;
+        if (team.leader()) {
+            P::add(edge::P9_watch, *word, watch_word::step(lower, now), order::relaxed, scope::device);
+            memory.lower = now;
+        }
+        return phase == watch_word::taken ? outcome::task : outcome::void_blank;
     }
 
-    /// Decodes a message of one slot, a lane a word behind its header. False: it is none that a worker may take.
+    /// Of watch_memory, a lane each.
+    struct shape {
+        typename P::template lane_array<abi::chunk, 1> telling, told;
+        lane_words roles;
+
+        SLIPSTREAM_BOTH void load(const watch_memory& memory, u32 k)
+        {
+            if (k < abi::slot_chunks) {
+                telling.at(0, k) = memory.telling[k];
+                told.at(0, k) = memory.told[k];
+            }
+            roles.at(0, k) = k < payload_words ? memory.roles[k] : 0;
+        }
+        SLIPSTREAM_BOTH bool differs(const abi::chunk& here, u32 k)
+        {
+            u32 bits = 0;
+            for (u32 i = 0; i < 3; ++i) bits |= (here.w[i] ^ told.at(0, k).w[i]) & telling.at(0, k).w[i];
+            return bits != 0;
+        }
+    };
+
+    /// Of the chunk that is a blank_place.
     template <class Chunks>
-    SLIPSTREAM_BOTH bool take(team_type& team, const blank_place& where, Chunks& chunks, words_type* words, u32& type) const
+    SLIPSTREAM_BOTH static u32 word_in_place(team_type& team, Chunks& chunks, u32 i)
     {
-        lane_words firsts, seconds, thirds; // of each chunk
-        team.each32([&](u32 k) {
-            firsts.at(0, k) = chunks.at(0, k).w[0];
-            seconds.at(0, k) = chunks.at(0, k).w[1];
-            thirds.at(0, k) = chunks.at(0, k).w[2];
-        });
-        const abi::message_header h = abi::message_header::decode(
-            {{team.from_lane(firsts, 0), team.from_lane(seconds, 0), team.from_lane(thirds, 0), 0}});
-        if (!h.plain() || !may_go_alone(h, team.from_lane(firsts, 1))) return false;
-        lane_words chunk_of, places, payload; // of the lane's word: its chunk, which one of its words, and itself
-        lane_words of_chunk[3];               // the words of that chunk
-        team.each32([&](u32 k) {
-            chunk_of.at(0, k) = k < payload_words ? 1 + (k >= 3) + (k >= 6) : 0;
-            places.at(0, k) = k - 3 * (k >= 3) - 3 * (k >= 6);
-        });
-        team.gather32(firsts, chunk_of, of_chunk[0]);
-        team.gather32(seconds, chunk_of, of_chunk[1]);
-        team.gather32(thirds, chunk_of, of_chunk[2]);
-        team.each32([&](u32 k) {
-            const u32 place = places.at(0, k);
+        lane_words words;
+        team.each32([&](u32 k) { words.at(0, k) = chunks.at(0, k).w[i]; });
+        return team.from_lane(words, place_lane);
+    }
+
+    /// Stores a message of one slot as the struct of its task, a lane a word behind its header. False: it is none that a worker
+    /// may take. `handles`: so many the device knows.
+    template <class Chunks>
+    SLIPSTREAM_BOTH bool take(team_type& team, u32 handles_known, Chunks& chunks, shape& like, watch_memory& memory,
+                              words_type* words) const
+    {
+        const u32 unlike = team.mask32([&](u32 k) { return k < abi::slot_chunks && like.differs(chunks.at(0, k), k); });
+        lane_words& roles = like.roles;
+        lane_words of_chunk[3]; // the words of the chunk that the lane's word lies in
+        gather_chunks(team, chunks, of_chunk);
+        if (unlike != 0 && !learn(team, chunks, of_chunk, memory, roles)) return false;
+        const auto is = [&](u32 k, u32 role) { return (roles.at(0, k) & role) != 0; };
+        const auto payload = [&](u32 k) {
+            const u32 place = place_in_chunk(k);
             const u32 later = place == 1 ? of_chunk[1].at(0, k) : of_chunk[2].at(0, k);
-            payload.at(0, k) = place == 0 ? of_chunk[0].at(0, k) : later;
-        });
-        const u32 entry_words = 3 * h.entry_chunks(); // then scalars, three a chunk
-        const auto by_handles = [&](u32 k) { return (of_chunk[0].at(0, k) & abi::handle_bit) != 0; };
-        const u32 entries = team.mask32([&](u32 k) { // their first words
-            const bool second = (of_chunk[1].at(0, k) & abi::handle_bit) != 0;
-            const bool third = (of_chunk[2].at(0, k) & abi::handle_bit) != 0;
-            const u32 place = places.at(0, k);
-            return (k < entry_words) & ((place == 0) | (by_handles(k) & second & ((place == 1) | third)));
-        });
+            return place == 0 ? of_chunk[0].at(0, k) : later;
+        };
         const u32 unmet = team.mask32([&](u32 k) {
-            return ((entries >> k & 1) != 0) & by_handles(k) & ((payload.at(0, k) & abi::handle_index_mask) >= where.handles);
+            return is(k, watch_memory::by_handle) & ((payload(k) & abi::handle_index_mask) >= handles_known);
         });
         if (unmet != 0) return false;
-        // All loads before the first store, and before what needs them: they fly together.
-        type = h.type;
-        const abi::task_type& what = types[h.type];
-        const auto number = [&](u32 k) { return (entries >> k & 1) != 0 ? popcount(entries & low_bits(k)) : k - entry_words; };
-        lane_words offsets;
         typename P::template lane_array<known_handle, 1> named;
         team.each32([&](u32 k) {
-            const bool entry = (entries >> k & 1) != 0;
-            if (entry & by_handles(k)) named.at(0, k) = P::get(handles[payload.at(0, k) & abi::handle_index_mask]);
-            if ((k < payload_words) & (entry | (k >= entry_words)))
-                offsets.at(0, k) = (entry ? what.member_offset : what.scalar_offset)[number(k)];
+            if (is(k, watch_memory::by_handle)) named.at(0, k) = P::get(handles[payload(k) & abi::handle_index_mask]);
         });
-        const u32 members = what.members, rects = what.rect_mask;
-        const u32 scalars = h.scalars < what.scalars ? h.scalars : what.scalars;
         P::fence(edge::A0_ring_fence, order::acquire, scope::system);
         team.each32([&](u32 k) {
-            if ((entries >> k & 1) != 0) {
-                if (number(k) >= members) return;
+            words_type* const to = words + (roles.at(0, k) & watch_memory::place_mask);
+            if (is(k, watch_memory::is_entry))
                 entry_resolver<P>::set_words(
-                    words + offsets.at(0, k), (rects >> number(k) & 1) != 0,
-                    by_handles(k) ? raw_access::of(named.at(0, k))
-                                  : raw_access{address_in(of_chunk[0].at(0, k), of_chunk[1].at(0, k)), of_chunk[2].at(0, k)});
-            } else if (k < payload_words && k >= entry_words && number(k) < scalars) {
-                P::set(words[offsets.at(0, k)], payload.at(0, k));
+                    to, is(k, watch_memory::is_rect),
+                    is(k, watch_memory::by_handle)
+                        ? raw_access::of(named.at(0, k))
+                        : raw_access{address_in(of_chunk[0].at(0, k), of_chunk[1].at(0, k)), of_chunk[2].at(0, k)});
+            else if (is(k, watch_memory::is_scalar))
+                P::set(*to, payload(k));
+        });
+        team.sync();
+        return true;
+    }
+
+    /// Of word k behind the header: its chunk (words behind the last one: the header), and which one of its words.
+    SLIPSTREAM_BOTH static u32 chunk_of(u32 k) { return k < payload_words ? 1 + (k >= 3) + (k >= 6) : 0; }
+    SLIPSTREAM_BOTH static u32 place_in_chunk(u32 k) { return k - 3 * (k >= 3) - 3 * (k >= 6); }
+
+    template <class Chunks>
+    SLIPSTREAM_BOTH static void gather_chunks(team_type& team, Chunks& chunks, lane_words (&of_chunk)[3])
+    {
+        lane_words words[3], from;
+        team.each32([&](u32 k) {
+            for (u32 i = 0; i < 3; ++i) words[i].at(0, k) = chunks.at(0, k).w[i];
+            from.at(0, k) = chunk_of(k);
+        });
+        for (u32 i = 0; i < 3; ++i) team.gather32(words[i], from, of_chunk[i]);
+    }
+
+    /// Finds out what the words of a message are, and keeps that. False: it is none that a worker may take.
+    template <class Chunks>
+    SLIPSTREAM_BOTH bool learn(team_type& team, Chunks& chunks, lane_words (&of_chunk)[3], watch_memory& memory,
+                               lane_words& roles) const
+    {
+        const auto header_word = [&](u32 i) { return team.from_lane(of_chunk[i], payload_words); };
+        const abi::message_header h = abi::message_header::decode({{header_word(0), header_word(1), header_word(2), 0}});
+        if (!h.plain() || !may_go_alone(h, team.from_lane(of_chunk[0], 0))) return false;
+        const u32 entry_words = 3 * h.entry_chunks(); // then scalars, three a chunk
+        const auto is_handle = [&](u32 k, u32 i) { return (of_chunk[i].at(0, k) & abi::handle_bit) != 0; };
+        const u32 entries = team.mask32([&](u32 k) { // their first words
+            const u32 place = place_in_chunk(k);
+            return (k < entry_words)
+                & ((place == 0) | (is_handle(k, 0) & is_handle(k, 1) & ((place == 1) | is_handle(k, 2))));
+        });
+        const abi::task_type& type = types[h.type];
+        team.each32([&](u32 k) {
+            roles.at(0, k) = 0;
+            if (k >= payload_words) return;
+            if (entries >> k & 1) {
+                const u32 member = popcount(entries & low_bits(k));
+                if (member < type.members)
+                    roles.at(0, k) = type.member_offset[member] | watch_memory::is_entry
+                        | ((type.rect_mask >> member & 1) != 0 ? watch_memory::is_rect : 0);
+                if (is_handle(k, 0)) roles.at(0, k) |= watch_memory::by_handle;
+            } else if (k >= entry_words) {
+                const u32 scalar = k - entry_words;
+                if (scalar < h.scalars && scalar < type.scalars)
+                    roles.at(0, k) = type.scalar_offset[scalar] | watch_memory::is_scalar;
             }
         });
+        team.sync(); // all lanes have looked at what is overwritten
+        team.each32([&](u32 k) {
+            if (k < payload_words) memory.roles[k] = roles.at(0, k);
+            if (k >= abi::slot_chunks) return;
+            const abi::chunk& here = chunks.at(0, k);
+            const bool first_is_handle = (here.w[0] & abi::handle_bit) != 0;
+            const u32 others = first_is_handle ? abi::handle_bit : 0;
+            const abi::chunk bits = k == 0 ? abi::chunk{{~0u, ~0u, ~0u, 0}}
+                : k > h.entry_chunks()     ? abi::chunk{}
+                : abi::chunk{{first_is_handle ? abi::handle_bit : abi::handle_bit | abi::kind_mask, others, others, 0}};
+            memory.telling[k] = bits;
+            memory.told[k] = here;
+        });
+        if (team.leader()) memory.type = h.type;
         team.sync();
         return true;
     }

@@ -124,7 +124,7 @@ struct inbox {
     u32 answered; ///< tag of the last mail that was answered; those between it and the one in hand have run, and are owed an answer
     u32 known;    ///< of the last one that was read
     u32 heard;    ///< broadcasts ever read
-    u32 watch;    ///< worker 0: lower half of the watch word
+    watch_memory watch; ///< of worker 0
     /// Beside a letter that waits for one task of this part alone: that task, or no_slot, if it was not seen with the letter.
     struct only_awaited {
         u32 slot;
@@ -165,7 +165,10 @@ public:
         box.books = {P::get(m_.picks[worker]), 0, P::load(edge::P5_self, m_.done[worker], order::relaxed, scope::device),
                      P::get(m_.mailboxes[worker].stumbles), stop_level::none, mail_outcome::ran};
         if (worker != 0 || m_.n.bypass == 0) return;
-        box.watch = watch_word{P::load(edge::P9_watch, *m_.watch, order::relaxed, scope::device)}.lower();
+        box.watch.lower = watch_word{P::load(edge::P9_watch, *m_.watch, order::relaxed, scope::device)}.lower();
+        box.watch.type = 0;
+        box.watch.next_at = 0;
+        box.watch.forget();
         box.books.watched = P::get(m_.bus[ring_chunks_watched]);
     }
 
@@ -635,16 +638,28 @@ private:
     SLIPSTREAM_BOTH_RARE static typename watcher<P>::outcome watch_out(const watcher<P> w, team_type team, inbox<P>* box,
                                                                        typename P::template cell<u32>* words, Filled filled)
     {
-        const auto result = w.run(team, box->next(), box->watch, (box->books.done & done_word::failed_bit) != 0, words);
+        const mail blank = box->next();
+        const u32 count = box->count(), foreseen = box->watch.type;
+        const auto fill_in = [&](u32 type) {
+            mail& task = box->next();
+            task.slot_and_type = blank.slot_and_type | type << 16;
+            task.block_and_waits = mail::bypass_bit;
+            filled(task);
+        };
+        const auto result = w.run(team, blank, box->watch, (box->books.done & done_word::failed_bit) != 0, words, count == 1,
+                                  box->letters, [&] {
+                                      box->books.watched += watcher<P>::ring_chunks;
+                                      fill_in(foreseen);
+                                  });
         team.sync();
         if (team.leader()) {
-            box->watch = result.lower;
-            box->books.watched += u64{result.looks} * watcher<P>::ring_chunks;
+            if (result.looks != 1) box->books.watched += (u64{result.looks} - 1) * watcher<P>::ring_chunks; // 0: minus one look
             if (result.what == watcher<P>::outcome::task) {
-                mail& task = box->next();
-                task.slot_and_type |= result.type << 16;
-                task.block_and_waits = mail::bypass_bit;
-                filled(task);
+                if (box->watch.type != foreseen) fill_in(box->watch.type);
+                if (result.blanks != 0) { // as read_more() leaves it; none of these follows another
+                    box->known = tag_of(box->known + result.blanks);
+                    box->found.plan = {};
+                }
             } else if (result.what == watcher<P>::outcome::void_blank) { // it was never read, nor what came behind it
                 box->heard -= box->broadcasts();
                 box->known = box->answered;

@@ -188,6 +188,96 @@ TEST_CASE("worker 0 puts together what ingest would: several entries a chunk, a 
     }
 }
 
+TEST_CASE("each task has its own struct, whether the message is like the one before or not", "[device][watch]")
+{
+    enum class message { range, other_range, handles, other_handles, four, four_raw };
+    using enum message;
+    watch_test t;
+    t.begin();
+    u32 watched = 0;
+    // Each kind of message behind each other one, and behind its own.
+    std::vector<message> messages;
+    for (const message a : {range, handles, four, four_raw})
+        for (const message b : {range, other_range, handles, other_handles, four, four_raw}) messages.insert(messages.end(), {a, b});
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+        CAPTURE(i);
+        const message kind = messages[i];
+        const bool raw = kind == four_raw;
+        const u64 before = t.engine.s.bus[device::tasks_bypassed];
+        if (kind == range || kind == other_range) t.send(0, 1, kind == range ? 71 : 1u << 31 | 72);
+        else if (kind == handles) t.send_by_handles(0, 3);
+        else if (kind == other_handles) t.send_by_handles(2, 1);
+        else t.send_four(raw);
+        const bool takes = i >= 12; // by then it has met all handles; before, what it declines comes by ingest
+        if (takes) REQUIRE(t.ingest.watches()); // else nobody would answer here
+        else t.steps();
+        const mail task = t.worker.wait();
+        REQUIRE((!task.leaves() && task.bypassed()));
+        watched += static_cast<u32>(takes && t.engine.s.bus[device::tasks_bypassed] == before);
+        const auto& words = t.engine.m.records[task.slot()].words;
+        const auto at = [](const auto& access) { return reinterpret_cast<u64>(access.data()); };
+        if (kind == range || kind == other_range) {
+            two_words got;
+            std::memcpy(&got, words, sizeof got);
+            CHECK((task.type() == 0 && at(got.x) == 0x1000 && got.x.bytes() == 8 && got.x.handle_plus_one() == 0));
+            CHECK((got.a == (kind == range ? 71 : 1u << 31 | 72) && got.b == 72));
+        } else if (kind == handles || kind == other_handles) {
+            two_accesses got;
+            std::memcpy(&got, words, sizeof got);
+            CHECK((task.type() == 1 && at(got.x) == (kind == handles ? 0x8000 : 0x8200)));
+            CHECK((at(got.y) == (kind == handles ? 0x8300 : 0x8100) && got.a == 73));
+        } else {
+            four_accesses got;
+            std::memcpy(&got, words, sizeof got);
+            CHECK((task.type() == 2 && at(got.x) == 0x8300 && at(got.z) == 0x8100 && at(got.y) == (raw ? 0x1000 : 0x8000)));
+            CHECK((got.a == 74 && got.b == 75));
+        }
+        t.worker.answer(task);
+        t.freed.push(t.engine.team, static_cast<u16>(t.take()));
+        t.steps();
+    }
+    CHECK(watched == messages.size() - 12);
+}
+
+TEST_CASE("worker 0 reads further blanks while it looks at the ring for the task of the last one that it knows", "[device][watch]")
+{
+    watch_test t;
+    t.begin();
+    u32 number = 2;
+    const auto next = [&] {
+        t.send();
+        const mail task = t.worker.wait();
+        REQUIRE(task.tag == device::tag_of(++number));
+        return task;
+    };
+    for (u32 i = 0; i + 1 < blanks; ++i) { // all but one of those that it has read
+        t.worker.answer(next());
+        t.take();
+        t.steps();
+    }
+    REQUIRE(t.letter(number + 2).blank());
+    const mail last = next();
+    SECTION("and does not look for them again")
+    {
+        P::store(edge::R21_bypass_mail, t.engine.m.mailboxes[0].mail[(number + 1) % P::mailbox_depth], abi::chunk{}, order::relaxed,
+                 scope::device);
+        t.worker.answer(last);
+        t.take();
+        t.worker.answer(next());
+    }
+    SECTION("and forgets them when they are withdrawn")
+    {
+        t.worker.answer(last);
+        t.take();
+        t.steps();
+        t.send(1);
+        const u32 slot = t.take();
+        CHECK_FALSE(t.ingest.watches());
+        const mail mailed = t.worker.wait();
+        CHECK((mailed.slot() == slot && mailed.tag == device::tag_of(number + 1) && mailed.ring() == 1));
+    }
+}
+
 TEST_CASE("what worker 0 declines goes the old way, with the number of the blank, which leaves nothing behind", "[device][watch]")
 {
     enum class what { together, wide, unmet_handle };

@@ -156,6 +156,7 @@ SLIPSTREAM_BOTH chunk encode_range(u32 first, u64 address, u64 bytes)
 }
 
 SLIPSTREAM_BOTH access_mode mode_of(u32 first_word) { return static_cast<access_mode>(first_word >> 28 & 7); }
+inline constexpr u32 kind_mask = 7u << 25;
 SLIPSTREAM_BOTH entry_kind kind_of(u32 first_word) { return static_cast<entry_kind>(first_word >> 25 & 7); }
 
 /// What one entry of the handle table says: a registered buffer or tile.
