@@ -198,7 +198,8 @@ TEST_CASE("each task has its own struct, whether the message is like the one bef
     // Each kind of message behind each other one, and behind its own.
     std::vector<message> messages;
     for (const message a : {range, handles, four, four_raw})
-        for (const message b : {range, other_range, handles, other_handles, four, four_raw}) messages.insert(messages.end(), {a, b});
+        for (const message b : {range, other_range, handles, other_handles, four, four_raw})
+            messages.insert(messages.end(), {a, b});
     for (std::size_t i = 0; i < messages.size(); ++i) {
         CAPTURE(i);
         const message kind = messages[i];
