@@ -313,7 +313,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                         mine->flights[task.tag % P::mailbox_depth] = worker_port<P>::flight_of(task, 0, place);
                         mine->blocks[task.tag % P::mailbox_depth] = 1;
                     },
-                    early);
+                    [](const mail&) {}, early);
                 if (leader) {
                     shared.next = came;
                     shared.found = box.found;

@@ -176,10 +176,11 @@ public:
     /// are read together, a lane each: those after the next one are at hand then. came(tag of the first, number) is called by
     /// all lanes when some are in the inbox, before they are planned: a platform that copies the tasks' structs asks for them
     /// there, and has them when the plan is made. Of a blank (watch.hpp) fill(letter) says where the task's struct is to be
-    /// stored, and the leader calls filled(letter) when it is (out of line: by value). `ahead`: the next mail is known and awaited
-    /// elsewhere (await_early()); if it is the last one known, there is time for one look for more.
-    template <class Came, class Fill, class Filled>
-    SLIPSTREAM_BOTH mail wait(team_type& team, Came came, Fill fill, Filled filled, bool ahead = false)
+    /// stored. While it is looked for the leader calls foresee(letter), with its task's letter if that is of the last one's type;
+    /// again if it is of another; and filled(letter) when the struct is stored (both out of line: by value). `ahead`: the next
+    /// mail is known and awaited elsewhere (await_early()); if it is the last one known, there is time for one look for more.
+    template <class Came, class Fill, class Foresee, class Filled>
+    SLIPSTREAM_BOTH mail wait(team_type& team, Came came, Fill fill, Foresee foresee, Filled filled, bool ahead = false)
     {
         team.sync();
         for (u32 attempt = 0;; ahead = false) {
@@ -195,7 +196,7 @@ public:
                 pass_over(team);
                 continue;
             }
-            const auto came_of_it = watch(team, fill(box_.next()), filled);
+            const auto came_of_it = watch(team, fill(box_.next()), foresee, filled);
             if (came_of_it == watcher<P>::outcome::aborted) return mail{mail::leave, 0, 0, 0};
             if (came_of_it == watcher<P>::outcome::task) return box_.next();
         }
@@ -204,7 +205,8 @@ public:
     template <class Came>
     SLIPSTREAM_BOTH mail wait(team_type& team, Came came)
     {
-        return wait(team, came, [&](const mail& letter) { return record(letter).words; }, [](const mail&) {});
+        const auto nothing = [](const mail&) {};
+        return wait(team, came, [&](const mail& letter) { return record(letter).words; }, nothing, nothing);
     }
     SLIPSTREAM_BOTH mail wait(team_type& team) { return wait(team, [](u32, u32) {}); }
 
@@ -628,34 +630,37 @@ private:
 
     /// The next mail is a blank: looks at its ring until it is a task, or none. Out of line, and with no more than it needs by
     /// value: the workers' way has no part of it.
-    template <class Filled>
-    SLIPSTREAM_BOTH typename watcher<P>::outcome watch(team_type& team, typename P::template cell<u32>* words, Filled filled)
+    template <class Foresee, class Filled>
+    SLIPSTREAM_BOTH typename watcher<P>::outcome watch(team_type& team, typename P::template cell<u32>* words, Foresee foresee,
+                                                       Filled filled)
     {
         return watch_out({m_.rings, m_.n.ring_slots, m_.mailboxes, m_.watch, m_.stop, m_.types, m_.handle_cache, m_.records}, team,
-                         &box_, words, filled);
+                         &box_, words, foresee, filled);
     }
-    template <class Filled>
+    template <class Foresee, class Filled>
     SLIPSTREAM_BOTH_RARE static typename watcher<P>::outcome watch_out(const watcher<P> w, team_type team, inbox<P>* box,
-                                                                       typename P::template cell<u32>* words, Filled filled)
+                                                                       typename P::template cell<u32>* words, Foresee foresee,
+                                                                       Filled filled)
     {
         const mail blank = box->next();
-        const u32 count = box->count(), foreseen = box->watch.type;
+        const u32 count = box->count(), last_type = box->watch.type;
         const auto fill_in = [&](u32 type) {
             mail& task = box->next();
             task.slot_and_type = blank.slot_and_type | type << 16;
             task.block_and_waits = mail::bypass_bit;
-            filled(task);
+            foresee(task);
         };
         const auto result = w.run(team, blank, box->watch, (box->books.done & done_word::failed_bit) != 0, words, count == 1,
                                   box->letters, [&] {
                                       box->books.watched += watcher<P>::ring_chunks;
-                                      fill_in(foreseen);
+                                      fill_in(last_type);
                                   });
         team.sync();
         if (team.leader()) {
             if (result.looks != 1) box->books.watched += (u64{result.looks} - 1) * watcher<P>::ring_chunks; // 0: minus one look
             if (result.what == watcher<P>::outcome::task) {
-                if (box->watch.type != foreseen) fill_in(box->watch.type);
+                if (box->watch.type != last_type) fill_in(box->watch.type);
+                filled(box->next());
                 if (result.blanks != 0) { // as read_more() leaves it; none of these follows another
                     box->known = tag_of(box->known + result.blanks);
                     box->found.plan = {};

@@ -138,7 +138,7 @@ private:
             bool watched = false;
             letter = at_hand ? port.after(letter)
                              : port.wait(team, [](u32, u32) {}, [&](const device::mail&) { return taken; },
-                                         [&](const device::mail&) { watched = true; });
+                                         [](const device::mail&) {}, [&](const device::mail&) { watched = true; });
             assert(!at_hand || letter.only_follows());
             if (letter.leaves()) {
                 port.leave(letter);

@@ -225,7 +225,7 @@ public:
             bool watched = false;
             letter = at_hand || awaited ? port.after(letter)
                                         : port.wait(team, [](u32, u32) {}, [&](const device::mail&) { return taken; },
-                                                    [&](const device::mail&) { watched = true; });
+                                                    [](const device::mail&) {}, [&](const device::mail&) { watched = true; });
             if (letter.leaves()) {
                 port.leave(letter);
                 return;
