@@ -292,8 +292,8 @@ struct watch_memory {
     /// Whatever comes is not like it.
     SLIPSTREAM_BOTH void forget() { telling[0] = told[0] = {{~0u, ~0u, ~0u, 0}}; }
 
-    /// Where a word goes: its place in the task struct, and what it is.
-    enum role : u32 { place_mask = 0xff, is_entry = 1u << 8, by_handle = 1u << 9, is_rect = 1u << 10, is_scalar = 1u << 11 };
+    // A role: where a word goes, as a place in the task struct, and what it is.
+    static constexpr u32 place_mask = 0xff, is_entry = 1u << 8, by_handle = 1u << 9, is_rect = 1u << 10, is_scalar = 1u << 11;
     static_assert(abi::task_words_max <= place_mask);
 };
 
