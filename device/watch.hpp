@@ -281,20 +281,29 @@ private:
 struct watch_memory {
     static constexpr u32 payload_words = (abi::slot_chunks - 1) * abi::chunk_payload_words; ///< of a message of one slot
 
-    /// What the words of a message like the last one are: which bits of its chunks say so, and what they are.
-    abi::chunk telling[abi::slot_chunks];
-    abi::chunk told[abi::slot_chunks];
-    u32 roles[payload_words]; ///< of each word behind the header, a role
-    u32 type;
-    u32 lower;   ///< of the watch word
     u64 next_at; ///< where the next task will be: one ring slot behind the last one, unless its blank says otherwise
+    u32 lower;   ///< of the watch word
+    // Of the last message whose words were told apart:
+    u16 type;
+    u16 roles[payload_words]; ///< of each word behind the header, a role
+    abi::chunk chunks[abi::slot_chunks];
 
     /// Whatever comes is not like it.
-    SLIPSTREAM_BOTH void forget() { telling[0] = told[0] = {{~0u, ~0u, ~0u, 0}}; }
+    SLIPSTREAM_BOTH void forget() { chunks[0] = {{~0u, ~0u, ~0u, 0}}; }
+
+    /// The bits of its chunk k by which another message's words are told to have the same roles.
+    SLIPSTREAM_BOTH abi::chunk telling(u32 k) const
+    {
+        if (k == 0) return {{~0u, ~0u, ~0u, 0}};
+        if (k > abi::message_header::decode(chunks[0]).entry_chunks()) return {};
+        const bool handle = (chunks[k].w[0] & abi::handle_bit) != 0;
+        const u32 others = handle ? abi::handle_bit : 0;
+        return {{handle ? abi::handle_bit : abi::handle_bit | abi::kind_mask, others, others, 0}};
+    }
 
     // A role: where a word goes, as a place in the task struct, and what it is.
     static constexpr u32 place_mask = 0xff, is_entry = 1u << 8, by_handle = 1u << 9, is_rect = 1u << 10, is_scalar = 1u << 11;
-    static_assert(abi::task_words_max <= place_mask);
+    static_assert(abi::task_words_max <= place_mask && abi::message_header::types_max <= 1u << 16);
 };
 
 /// Worker 0's end.
@@ -445,8 +454,8 @@ private:
         SLIPSTREAM_BOTH void load(const watch_memory& memory, u32 k)
         {
             if (k < abi::slot_chunks) {
-                telling.at(0, k) = memory.telling[k];
-                told.at(0, k) = memory.told[k];
+                telling.at(0, k) = memory.telling(k);
+                told.at(0, k) = memory.chunks[k];
             }
             roles.at(0, k) = k < payload_words ? memory.roles[k] : 0;
         }
@@ -468,7 +477,7 @@ private:
     }
 
     /// Stores a message of one slot as the struct of its task, a lane a word behind its header. False: it is none that a worker
-    /// may take. `handles`: so many the device knows.
+    /// may take. `handles_known`: so many the device knows.
     template <class Chunks>
     SLIPSTREAM_BOTH bool take(team_type& team, u32 handles_known, Chunks& chunks, shape& like, watch_memory& memory,
                               words_type* words) const
@@ -556,18 +565,10 @@ private:
         });
         team.sync(); // all lanes have looked at what is overwritten
         team.each32([&](u32 k) {
-            if (k < payload_words) memory.roles[k] = roles.at(0, k);
-            if (k >= abi::slot_chunks) return;
-            const abi::chunk& here = chunks.at(0, k);
-            const bool first_is_handle = (here.w[0] & abi::handle_bit) != 0;
-            const u32 others = first_is_handle ? abi::handle_bit : 0;
-            const abi::chunk bits = k == 0 ? abi::chunk{{~0u, ~0u, ~0u, 0}}
-                : k > h.entry_chunks()     ? abi::chunk{}
-                : abi::chunk{{first_is_handle ? abi::handle_bit : abi::handle_bit | abi::kind_mask, others, others, 0}};
-            memory.telling[k] = bits;
-            memory.told[k] = here;
+            if (k < payload_words) memory.roles[k] = static_cast<u16>(roles.at(0, k));
+            if (k < abi::slot_chunks) memory.chunks[k] = chunks.at(0, k);
         });
-        if (team.leader()) memory.type = h.type;
+        if (team.leader()) memory.type = static_cast<u16>(h.type);
         team.sync();
         return true;
     }

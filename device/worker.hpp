@@ -643,7 +643,8 @@ private:
                                                                        Filled filled)
     {
         const mail blank = box->next();
-        const u32 count = box->count(), last_type = box->watch.type;
+        const u32 count = box->count();
+        const u32 last_type = box->watch.type;
         const auto fill_in = [&](u32 type) {
             mail& task = box->next();
             task.slot_and_type = blank.slot_and_type | type << 16;
