@@ -127,7 +127,7 @@ public:
 
     std::size_t near_bytes_max() const override
     {
-        // 1 KiB a block is the system's. Of static shared memory the megakernel has 4.7 KiB (the structs and flight records of a
+        // 1 KiB a block is the system's. Of static shared memory the megakernel has 5.0 KiB (the structs and flight records of a
         // mailbox), and what the bodies' collectives take.
         const current_gpu here(device_);
         cudaFuncAttributes kernel{};
