@@ -66,7 +66,6 @@ public:
     SLIPSTREAM_BOTH bool step(team_type& team, bool may_watch = true)
     {
         reclaim(team);
-        if (watched_ != no_ring && !may_watch) tend_watch(team, false); // else with the next look at all rings
         // While one ring is busy the others are looked at less often: they would only cost its loads their overlap.
         bool progress = false;
         SLIPSTREAM_ONE_COPY
@@ -166,7 +165,7 @@ private:
         for (u32 polled = 0; polled < rings; polled += rings_at_once) {
             const u32 fetched = all ? fetch(team, first, room) : 0;
             // Before what lies in the rings is taken in: worker 0 may be out of blanks.
-            if (all && watched_ != no_ring && may_watch && polled == 0) tend_watch(team, true);
+            if (all && watched_ != no_ring && polled == 0) tend_watch(team, may_watch);
             const bool quiet = fetched == 0 && due_ == 0 && ahead_ring_ == no_ring; // most often, while nothing comes
             SLIPSTREAM_ONE_COPY
             for (u32 k = 0; k < (quiet ? 0 : all ? rings_at_once : 1); ++k) {
@@ -1029,7 +1028,7 @@ private:
             watched_ = r;
     }
 
-    /// Once a step, while there is one: what has worker 0 done?
+    /// With each look at all rings, while there is one: what has worker 0 done?
     SLIPSTREAM_BOTH void tend_watch(team_type& team, bool may_watch)
     {
         const ring_progress& at = s_.progress[watched_];

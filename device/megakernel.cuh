@@ -75,16 +75,18 @@ __device__ __forceinline__ u32 threads_of_type(task_list<Tasks...>, u32 type)
     return threads;
 }
 
-/// Block `index` of the task, by group number `group` of this worker's threads.
+/// Block `index` of the task, by group number `group` of this worker's threads, of which this one is number `rank`.
 template <u32 Threads, class Task>
-__device__ __forceinline__ void run_block(const Task& task, u32 group, u32 index, u32 blocks, void* arena, block_failure& failure)
+__device__ __forceinline__ void run_block(const Task& task, u32 group, u32 rank, u32 index, u32 blocks, void* arena,
+                                          block_failure& failure)
 {
     constexpr u32 size = threads_of<Task>();
     if constexpr (size == Threads) {
         cuda_block<Threads> block(index, blocks, arena, &failure);
         task(block);
     } else {
-        cuda_group<size> block(group, index, blocks, static_cast<unsigned char*>(arena) + group * shared_share<Task>(), &failure);
+        auto* const scratch = static_cast<unsigned char*>(arena) + group * shared_share<Task>();
+        cuda_group<size> block(group, rank, index, blocks, scratch, &failure);
         task(block);
     }
 }
@@ -100,6 +102,8 @@ __device__ __forceinline__ void draw_blocks(worker_port<cuda_platform>& port, co
     __shared__ unsigned long long runs;
     const u32 group = threadIdx.x / Size;
     const bool leads = threadIdx.x % Size == 0;
+    // Out of a shuffle, as in in_register(): else ptxas has threadIdx.x asked for in each block, 20 cycles or more.
+    const u32 rank = __shfl_sync(0xffffffff, threadIdx.x % Size, threadIdx.x % 32);
     const auto sync = [&] {
         if constexpr (Size == Threads) __syncthreads();
         else if constexpr (Size == 32) __syncwarp();
@@ -128,7 +132,7 @@ __device__ __forceinline__ void draw_blocks(worker_port<cuda_platform>& port, co
             SLIPSTREAM_ONE_COPY
             for (u32 b = run.first; b < run.first + run.count; ++b) {
                 if (b != run.first) sync(); // scratch memory is used again
-                run_block<Threads>(task, group, b, blocks, arena, failure);
+                run_block<Threads>(task, group, rank, b, blocks, arena, failure);
             }
         });
         if (leads) {
@@ -390,7 +394,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                     __syncwarp(); // bodies begin with whole warps, whatever became of these branches
                     const Task task = task_of<Task>(head, words);
                     if (threads_of<Task>() == Threads || threadIdx.x < threads_of<Task>())
-                        run_block<Threads>(task, 0, block, blocks, arena, shared.ends[turn].failure);
+                        run_block<Threads>(task, 0, threadIdx.x, block, blocks, arena, shared.ends[turn].failure);
                     const bool repeats = plan.repeats(number);
                     if (repeats) ask_for(number + 1); // on the way while others finish
                     __syncthreads();

@@ -842,7 +842,7 @@ private:
         u32 seconds = 0; // of these, come behind another one that waits for the same task
         if (m_.n.chaining != 0 && tasks.staged != 0) choose_behind(team, tasks, behind, within, seconds);
         if (within != 0) {
-            const u32 cut = cut_chains(team, behind, within);
+            const u32 cut = cut_chains(team, tasks, behind, within);
             within &= ~cut;
             seconds &= ~cut;
         }
@@ -1045,23 +1045,51 @@ private:
     }
 
     /// A chain longer than its worker's mailbox has room for goes on elsewhere: a bit for each task that begins such a piece, with
-    /// which it waits there. Of one whose worker is not chosen yet: longer than an empty mailbox.
-    SLIPSTREAM_BOTH u32 cut_chains(team_type& team, u32 behind, u32 within)
+    /// which it waits there. Of one whose worker is not chosen yet: longer than an empty mailbox. A few tasks sooner, if it would
+    /// be cut within a diamond (cut_sooner).
+    SLIPSTREAM_BOTH u32 cut_chains(team_type& team, ones& tasks, u32 behind, u32 within)
     {
-        lane_values past, pieces, first; // past: the mailbox's end, in tasks
-        const u32 beyond = team.mask32([&](u32 k) {
+        lane_values rooms, past, pieces, first; // past: the mailbox's end, in tasks
+        const auto link_of = [&](u32 k) { return s_.parcel_links[k]; };
+        // By a lane: is that task cut off, by a mailbox with room for so many of its chain?
+        const auto lies_beyond = [&](u32 k, u32 room) {
+            const u32 distance = link_of(k) / link_step - room;
+            past.at(0, k) = distance % P::mailbox_depth;
+            pieces.at(0, k) = (link_of(k) & link_root) | distance / P::mailbox_depth * link_step;
+            return link_of(k) / link_step >= room;
+        };
+        u32 beyond = team.mask32([&](u32 k) {
             if (!(within >> k & 1)) return false;
-            const u32 link = s_.parcel_links[k], root = link & link_root, distance = link / link_step;
+            const u32 root = link_of(k) & link_root;
             const u32 w = s_.parcel_workers[root]; // if it comes behind a task there
-            const u32 room = P::mailbox_depth - (behind >> root & 1 ? s_.sent[w] - s_.seen[w] : 0);
-            past.at(0, k) = (distance - room) % P::mailbox_depth;
-            pieces.at(0, k) = root | (distance - room) / P::mailbox_depth * link_step;
-            return distance >= room;
+            rooms.at(0, k) = P::mailbox_depth - (behind >> root & 1 ? s_.sent[w] - s_.seen[w] : 0);
+            return lies_beyond(k, rooms.at(0, k));
         });
         if (beyond == 0) return 0;
+        const u32 single = team.mask32([&](u32 k) { return (within >> k & 1) != 0 && waits_for_one(tasks, k); });
+        const auto cuts = [&](u32 k) { return (beyond >> k & 1) != 0 && link_of(k) / link_step == rooms.at(0, k); };
+        if (team.mask32([&](u32 k) { return cuts(k) && !(single >> k & 1); }) != 0)
+            beyond = team.mask32([&](u32 k) {
+                if (!(within >> k & 1)) return false;
+                // Of a chain whose tasks come one right behind the other, as is usual.
+                const u32 root = link_of(k) & link_root, room = rooms.at(0, k);
+                const auto has = [&](u32 at) { return root + at < 32 && link_of(root + at) == (root | at * link_step); };
+                u32 sooner = 0;
+                SLIPSTREAM_UNROLL
+                for (u32 i = cut_sooner; i > 0; --i)
+                    if (i < room && has(room - i) && (single >> (root + room - i) & 1) != 0) sooner = i;
+                if (!has(room) || (single >> (root + room) & 1) != 0) sooner = 0;
+                return lies_beyond(k, room - sooner);
+            });
         team.match32(beyond, [&](u32 k) { return pieces.at(0, k); }, first); // tasks of a chain are in its order
         team.each32([&](u32 k) { if (beyond >> k & 1) s_.parcel_links[k] = first.at(0, k) | past.at(0, k) * link_step; });
         return team.mask32([&](u32 k) { return (beyond >> k & 1) != 0 && first.at(0, k) == k; });
+    }
+    /// By a lane: does task k wait for one alone, for which nobody else waits?
+    SLIPSTREAM_BOTH bool waits_for_one(ones& tasks, u32 k) const
+    {
+        const u32 slot = tasks.slot(k);
+        return tasks.waits(k) == 1 && (s_.joins[slot / 32] >> slot % 32 & 1) != 0;
     }
 
     /// A stand-in runs nowhere; what is noted there is of the task that had its slot before.
@@ -1362,6 +1390,7 @@ private:
     static constexpr u32 broadcasts_max = P::mailbox_depth < 12 ? P::mailbox_depth : 12; ///< out at a time
     static constexpr u32 runs_in_parcel = 1u << 15; ///< in `runs_on`: task number so many of the parcel in hand
     static constexpr u32 parcel_step = 1u << 16; ///< of `parcel_workers`: so many of the parcel come to that worker before this one
+    static constexpr u32 cut_sooner = 3; ///< so many places of a mailbox may stay empty for that
     static constexpr u32 link_root = 31; ///< of `parcel_links`: the task that it comes behind, in the end its root, itself if none
     static constexpr u32 link_step = 32; ///< of `parcel_links`: so many tasks behind it
     static_assert(P::mailbox_depth <= done_word::history && 32 * Groups < runs_in_parcel && runs_in_parcel < parcel_step);

@@ -119,12 +119,13 @@ private:
 template <u32 Threads>
 class cuda_group : public detail::cuda_block_base {
 public:
-    __device__ cuda_group(u32 group, u32 block_index, u32 blocks, void* shared, block_failure* failure)
-        : detail::cuda_block_base(block_index, blocks, shared, failure), group_(group)
+    /// `rank`: threadIdx.x % Threads, which whoever runs block after block has in a register.
+    __device__ cuda_group(u32 group, u32 rank, u32 block_index, u32 blocks, void* shared, block_failure* failure)
+        : detail::cuda_block_base(block_index, blocks, shared, failure), group_(group), rank_(rank)
     {
     }
 
-    __device__ static u32 rank() { return threadIdx.x % Threads; }
+    __device__ u32 rank() const { return rank_; }
     __device__ static constexpr u32 size() { return Threads; }
     __device__ u64 global_rank() const { return static_cast<u64>(index_) * Threads + rank(); }
     __device__ u64 global_size() const { return static_cast<u64>(blocks_) * Threads; }
@@ -176,6 +177,7 @@ private:
     }
 
     u32 group_;
+    u32 rank_;
 };
 
 } // namespace slipstream

@@ -356,7 +356,7 @@ TEST_CASE("parks and relaunches under load lose nothing and run nothing twice", 
     });
 }
 
-TEST_CASE("rows of tasks of several brief blocks, single ones between them, parks at any time: all in order", "[gpu][broadcast]")
+TEST_CASE("rows of brief tasks of several blocks, single ones and parks between: all in order", "[gpu][broadcast]")
 {
     in_time(40, [] {
         for (const bool broadcast : {true, false}) {

@@ -315,7 +315,7 @@ TEST_CASE("tasks of every part follow a stream that was joined, the crossing one
     });
 }
 
-TEST_CASE("stream work behind a crossing task's signal reads what it wrote, and tasks behind that go on: no wait on the host",
+TEST_CASE("stream work behind a crossing task's signal reads what it wrote: no wait on the host, and tasks behind that go on",
           "[gpu][parts][stream]")
 {
     in_time(40, [] {

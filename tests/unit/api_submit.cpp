@@ -393,7 +393,7 @@ TEST_CASE("after orders two threads, and may name a task that is not submitted y
     });
 }
 
-TEST_CASE("after that names a task which its own thread has yet to submit is refused: nothing is submitted, and all goes on",
+TEST_CASE("after that names a task its own thread has yet to submit is refused: nothing is submitted, and all goes on",
           "[api]")
 {
     in_time(20, [] {
