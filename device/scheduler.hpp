@@ -25,7 +25,7 @@
 //     one: below), has one block and the mailbox has room; not if it waits for one on another worker, too, or for more than
 //     three. The worker needs no word of anybody for it. Of several that wait for the same task one comes behind it, of brief
 //     ones two, one behind the other; of several that a task waits for, that is the one that was linked last, if it is among
-//     them. Whole chains go out together: hand_out_ones().
+//     them. Whole chains go out together, cut where a mailbox ends: hand_out_ones(), cut_chains().
 //   bypassed (bypass.hpp): ingest has mailed it. Its answer and its turn in the ready queue, whichever is later, complete it.
 //   broadcast (broadcast.hpp): of several brief blocks, while nothing but such tasks is out: one mail for all workers, up to twelve
 //     tasks ahead. Before any other mail they are taken into each worker's books.

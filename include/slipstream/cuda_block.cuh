@@ -119,13 +119,14 @@ private:
 template <u32 Threads>
 class cuda_group : public detail::cuda_block_base {
 public:
-    /// `rank`: threadIdx.x % Threads, which whoever runs block after block has in a register.
+    /// `rank`: threadIdx.x % Threads, which whoever runs block after block has in a register. Of use for blocks of one warp, which
+    /// may be short: to ask for threadIdx.x takes 20 cycles. Longer ones are better off if it is known to be less than Threads.
     __device__ cuda_group(u32 group, u32 rank, u32 block_index, u32 blocks, void* shared, block_failure* failure)
         : detail::cuda_block_base(block_index, blocks, shared, failure), group_(group), rank_(rank)
     {
     }
 
-    __device__ u32 rank() const { return rank_; }
+    __device__ u32 rank() const { return Threads == 32 ? rank_ : threadIdx.x % Threads; }
     __device__ static constexpr u32 size() { return Threads; }
     __device__ u64 global_rank() const { return static_cast<u64>(index_) * Threads + rank(); }
     __device__ u64 global_size() const { return static_cast<u64>(blocks_) * Threads; }
