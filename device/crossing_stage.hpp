@@ -142,7 +142,7 @@ struct staging_inbox {
 template <class P>
 SLIPSTREAM_BOTH constexpr u32 staged_places(bool crossings)
 {
-    const u32 wanted = crossings ? 6 : 4;
+    const u32 wanted = crossings ? 12 : 4;
     return P::mailbox_depth < wanted ? P::mailbox_depth : wanted;
 }
 

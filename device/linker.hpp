@@ -44,7 +44,7 @@ public:
     SLIPSTREAM_BOTH bool step(team_type& team)
     {
         // Looked for before the reports: the slot of an admitted task may come again, and its report is in the queue by then.
-        const u32 arrived = several() || table_.early() == 0 ? admitted_.available(team, several() ? 1 : link_most) : 0;
+        const u32 arrived = several() || table_.early() == 0 ? admitted_.available(team, link_most) : 0;
         bool busy = false;
         const u32 came = several() ? arrived_.available(team) : 0;
         typename staging_inbox<P>::looked_type looked; // behind that: what other linkers said comes before what schedulers
@@ -60,7 +60,7 @@ public:
         if (looks && table_.crossing().take(team, looked)) busy = look_again_ = true;
         if (came != 0) busy |= take_arrivals(team, came);
         // Else staging comes first: somebody may be done soon. But where there are several parts others' tasks wait to be foreseen.
-        if (arrived != 0 && (several() ? !busy || arrived >= link_many : !busy && table_.early() == 0))
+        if (arrived != 0 && (several() ? !busy || arrived >= link_most : !busy && table_.early() == 0))
             if (const u32 count = not_early(team, arrived < link_most ? arrived : link_most); count != 0) {
                 link(team, count);
                 busy = true;
@@ -319,9 +319,8 @@ private:
     static constexpr u32 serial_tasks = 2; ///< with so many handed over, a program is taken for one task after another
     static constexpr u32 serial_brief_tasks = 5;
     static constexpr u32 broadcast_tasks = 16; ///< likewise: they take no place in single workers' mailboxes
-    static constexpr u32 link_many = 16; ///< so many are linked at once, of an engine of several parts, beside reports
-    /// In one go, and of an engine of one part looked for until so many are known, as one takes as long as many. Of several parts
-    /// that gains nothing, and independent tasks seemed to lose (device/tried.md).
+    /// In one go, and looked for until so many are known, as one takes as long as many. Of an engine of several parts so many are
+    /// linked beside reports, too.
     static constexpr u32 link_most = 32;
     static constexpr u32 pace_tasks = 32;
     static constexpr u64 brisk_ns = 200000; ///< a stencil as wide as the workers, of tasks of 256 us, takes as long either way

@@ -859,7 +859,8 @@ private:
             }
             const bool deep = depth == places && !chained && tasks.staged == 0 && few_workers() && all_brief(team, tasks);
             const auto place_of = [&](u32 i) { return chained ? s_.parcel_roots[i] : i; };
-            if (several() && (tasks.staged & 1) != 0) given = choose_by_turns(team, popcount(roots), depth, behind != 0, place_of);
+            if (several() && (tasks.staged & 1) != 0)
+                given = choose_by_turns(team, popcount(roots), depth, behind != 0, !chained, place_of);
             else given = choose_idlest(team, popcount(roots), deep ? brief_places : depth, behind != 0, deep, place_of);
             team.sync();
         }
@@ -917,7 +918,9 @@ private:
                 const task_head head = tasks.heads.at(0, k);
                 const u32 tag = tag_of(numbers.at(0, k));
                 const u32 crossing_bit = send_stand_ins(workers.at(0, k), head, tag);
-                if (several() && tasks.waits(k) != 0) s_.waits_sent[workers.at(0, k)] = numbers.at(0, k);
+                // Of several that a worker gets the last one's.
+                if (several() && tasks.waits(k) != 0 && (chained || numbers.at(0, k) == s_.sent[workers.at(0, k)]))
+                    s_.waits_sent[workers.at(0, k)] = numbers.at(0, k);
                 send(workers.at(0, k),
                      {head.slot_and_type | crossing_bit, brief_bit(k) | tasks.waits(k) << 28, head.identity, tag});
             });
@@ -1185,9 +1188,10 @@ private:
     /// The same of an engine of several parts, for mails that wait. First who has none due, then who has had fewest turns. By the
     /// dues alone who is done first gets the next one, so that of a stencil's row some get two and others none
     /// (device/tried.md). Who was long at one task does not get all that it has missed: none is more than turns_ahead behind
-    /// the first (as by the virtual time of start-time fair queueing: Goyal, Vin and Cheng, 1996).
+    /// the first (as by the virtual time of start-time fair queueing: Goyal, Vin and Cheng, 1996). `again`: a worker may be given
+    /// several, one in each round of all of them, as long as every one has room.
     template <class PlaceOf>
-    SLIPSTREAM_BOTH u32 choose_by_turns(team_type& team, u32 count, u32 depth, bool some_taken, PlaceOf place_of)
+    SLIPSTREAM_BOTH u32 choose_by_turns(team_type& team, u32 count, u32 depth, bool some_taken, bool again, PlaceOf place_of)
     {
         constexpr u32 none = turns_ahead + 2; // of places in the order in which they are chosen
         typename P::template lane_array<u32, Groups> due_now, had; // no branches, as above; 0xffff due: it gets none
@@ -1230,12 +1234,26 @@ private:
                 given += popcount(takers[g]);
             }
         }
+        u32 rounds = 1;
+        if (again && given < count) {
+            u32 room = depth;
+            SLIPSTREAM_UNROLL
+            for (u32 g = 0; g < Groups; ++g)
+                team.each32([&](u32 k) {
+                    const u32 mine = order.at(g, k) < none ? depth - due_now.at(g, k) : depth;
+                    room = mine < room ? mine : room;
+                });
+            rounds = team.reduce_min(room);
+        }
         SLIPSTREAM_UNROLL
         for (u32 g = 0; g < Groups; ++g)
             team.each32([&](u32 k) {
-                if (order.at(g, k) < none && numbers.at(g, k) < count) s_.parcel_workers[place_of(numbers.at(g, k))] = 32 * g + k;
+                if (order.at(g, k) >= none) return;
+                SLIPSTREAM_ONE_COPY
+                for (u32 r = 0, i = numbers.at(g, k); r < rounds && i < count; ++r, i += given)
+                    s_.parcel_workers[place_of(i)] = 32 * g + k + r * parcel_step;
             });
-        return given < count ? given : count;
+        return given * rounds < count ? given * rounds : count;
     }
 
     /// Calls give(i, worker) for each i < count, as far as there are workers with fewer than `depth` mails due: those with the
@@ -1382,7 +1400,7 @@ private:
         P::mailbox_depth < 6 ? P::mailbox_depth : 6; ///< the same of a staged task of several brief blocks (the linker bounds
                                                      ///< how many there are), and of brief ones that wait for nobody
     /// Of an engine of several parts, for those that wait: more than there may be for each worker, so that there is a choice.
-    static constexpr u32 staged_depth = P::mailbox_depth < 9 ? P::mailbox_depth : 9;
+    static constexpr u32 staged_depth = P::mailbox_depth;
     static_assert(staged_depth >= staged_places<P>(true), "none that waits may have to wait for its place: crossing_stage.hpp");
     static constexpr u32 turns_ahead = 3; ///< of the worker that has had most of them, when turns are compared
     static constexpr u32 few_mails = 8;

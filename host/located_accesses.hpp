@@ -106,6 +106,14 @@ inline u32 fill_up(message_room& out, u32 chunks)
         return w;
     };
     u32 k = 0;
+    if (layout.members == 0) // all words of the struct, one behind the other
+        for (; 4 * (k + 3) <= bytes; k += 3) {
+            u64 first_two;
+            u32 third;
+            std::memcpy(&first_two, from + 4 * k, sizeof first_two);
+            std::memcpy(&third, from + 4 * k + sizeof first_two, sizeof third);
+            out[at++] = detail::chunk_vector{first_two, third};
+        }
     for (; k + 3 <= scalars; k += 3) out[at++] = detail::vector_of({{scalar(k), scalar(k + 1), scalar(k + 2), 0}});
     if (k < scalars) out[at++] = detail::vector_of({{scalar(k), k + 1 < scalars ? scalar(k + 1) : 0, 0, 0}});
     return at <= abi::slot_chunks * abi::message_plain_slots ? fill_up(out, at) : 0;
