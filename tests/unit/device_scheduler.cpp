@@ -288,7 +288,8 @@ TEST_CASE("with several parts what waits goes round the workers, and who has sto
     CHECK(put(1) == all{1, 0, 0, 0});
     CHECK(put(2) == all{0, 1, 1, 0});
     constexpr u32 most = P::mailbox_depth;
-    for (u32 i = 4; i < most; ++i) CHECK(put(3) == all{1, 1, 1, 0});
+    for (u32 i = 5; i < most; ++i) CHECK(put(3) == all{1, 1, 1, 0});
+    CHECK(put(5) == all{1, 2, 2, 0}); // it has room for one, so that there is one round of all three
     CHECK(due(0) == most); // no room
     for (u32 i = 0; i < 10; ++i) {
         answer(1);
@@ -298,7 +299,11 @@ TEST_CASE("with several parts what waits goes round the workers, and who has sto
     // When it is done with all that it had it gets what an idle one gets, and has missed three turns, not ten.
     for (u32 i = 0; i < most; ++i) answer(0);
     for (u32 i = 0; i < 3; ++i) CHECK(put(1) == all{1, 0, 0, 0});
-    for (u32 i = 0; i < 2; ++i) CHECK(put(3) == all{1, 1, 1, 0});
+    for (u32 i = 0; i < 2; ++i) {
+        CHECK(put(3) == all{1, 1, 1, 0});
+        answer(1);
+        answer(2);
+    }
 }
 
 TEST_CASE("tickets: every block is drawn once, a park stops the drawing and the rest is drawn after it", "[device][scheduler]")
