@@ -289,7 +289,7 @@ TEST_CASE("with several parts what waits goes round the workers, and who has sto
     CHECK(put(2) == all{0, 1, 1, 0});
     constexpr u32 most = P::mailbox_depth;
     for (u32 i = 5; i < most; ++i) CHECK(put(3) == all{1, 1, 1, 0});
-    CHECK(put(5) == all{1, 2, 2, 0}); // it has room for one, so that there is one round of all three
+    CHECK(put(5) == all{1, 2, 2, 0}); // worker 0 has room for one more
     CHECK(due(0) == most); // no room
     for (u32 i = 0; i < 10; ++i) {
         answer(1);
