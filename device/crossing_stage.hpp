@@ -136,7 +136,7 @@ struct staging_inbox {
 };
 
 /// So many mails that wait there may be for each worker that gets any, of an engine of several parts: a round of its scheduler and
-/// one of its linker take some 15 us each, in which a worker is done with several brief tasks. More where tasks cross, which waits
+/// one of its linker take some 11 us each, in which a worker is done with several brief tasks. More where tasks cross, which waits
 /// for two linkers; else chains would be cut more often than they are (device/tried.md). One worker may have more than its share
 /// (scheduler::staged_depth).
 template <class P>

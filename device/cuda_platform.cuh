@@ -191,6 +191,11 @@ struct cuda_platform {
         asm volatile("" : "+l"(address));
         return address;
     }
+    __device__ static __forceinline__ u32 keep(u32 value)
+    {
+        asm volatile("" : "+r"(value));
+        return value;
+    }
 
     __device__ static __forceinline__ u64 clock_ns()
     {

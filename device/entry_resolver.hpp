@@ -91,15 +91,19 @@ public:
     {
         if (member < type.members) set_words(words + type.member_offset[member], (type.rect_mask >> member & 1) != 0, a);
     }
+    /// Pointer and size, as the struct has them.
+    SLIPSTREAM_BOTH static abi::chunk words_of(const raw_access& a)
+    {
+        const u64 tail = a.bytes | static_cast<u64>(a.handle_plus_one) << 40;
+        return {{static_cast<u32>(a.address), static_cast<u32>(a.address >> 32), static_cast<u32>(tail),
+                 static_cast<u32>(tail >> 32)}};
+    }
     /// The same, of a member whose place is known.
     template <class Words>
     SLIPSTREAM_BOTH static void set_words(Words* words, bool is_rect, const raw_access& a)
     {
-        const u64 tail = a.bytes | static_cast<u64>(a.handle_plus_one) << 40;
-        P::set(words[0], static_cast<u32>(a.address));
-        P::set(words[1], static_cast<u32>(a.address >> 32));
-        P::set(words[2], static_cast<u32>(tail));
-        P::set(words[3], static_cast<u32>(tail >> 32));
+        const abi::chunk range = words_of(a);
+        for (u32 i = 0; i < 4; ++i) P::set(words[i], range.w[i]);
         if (is_rect) {
             P::set(words[4], a.rows);
             P::set(words[5], a.pitch);

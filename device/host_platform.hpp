@@ -156,6 +156,7 @@ struct host_platform {
     template <class T> static void set(cell<T>& c, T value) { c.raw = value; }
 
     template <class T> static T* keep(T* address) { return address; }
+    static u32 keep(u32 value) { return value; }
     /// Spin briefly, then give the core away: workers outnumber cores on the machines this platform runs on.
     static void pause(u32 attempt)
     {

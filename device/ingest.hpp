@@ -695,7 +695,7 @@ private:
         rp.position += taken;
 
         // Then the content. Entries are left for admission to resolve, except those of tasks that it sees none of,
-        // that wait at the gate, or that run before it sees them.
+        // that wait at the gate, or that run before it sees them, by what is stored here.
         u32 known = ~s_.counters[handles_known]; // complement of the handles that must be known, so that the minimum is the most
         const u32 mine = team.mask32([&](u32 k) {
             if (k >= messages) return false;
@@ -703,7 +703,7 @@ private:
             const u32* const w = words + 4 * place.first_chunk;
             const abi::message_header h = header_at(w);
             const bool waits = gated && k + 1 == messages;
-            const bool leaves = ordered(h) && !waits && !alone && (h.flags & abi::flag_whole_memory) == 0;
+            const bool leaves = ordered(h) && !waits && (!alone || watched) && (h.flags & abi::flag_whole_memory) == 0;
             describe(place.slot, r, first_number + k, h, ordered(h) || waits ? h.entries : 0, alone, watched);
             chain_blocks(place.slot, place.top, blocks_for(h.entries), leaves ? h.entries : 0);
             if (!waits) decoded_.put_ahead(k, place.slot);

@@ -918,7 +918,7 @@ private:
                 const task_head head = tasks.heads.at(0, k);
                 const u32 tag = tag_of(numbers.at(0, k));
                 const u32 crossing_bit = send_stand_ins(workers.at(0, k), head, tag);
-                // Of several that a worker gets the last one's.
+                // The number of the last one that waits, where a worker gets several.
                 if (several() && tasks.waits(k) != 0 && (chained || numbers.at(0, k) == s_.sent[workers.at(0, k)]))
                     s_.waits_sent[workers.at(0, k)] = numbers.at(0, k);
                 send(workers.at(0, k),
@@ -1189,7 +1189,7 @@ private:
     /// dues alone who is done first gets the next one, so that of a stencil's row some get two and others none
     /// (device/tried.md). Who was long at one task does not get all that it has missed: none is more than turns_ahead behind
     /// the first (as by the virtual time of start-time fair queueing: Goyal, Vin and Cheng, 1996). `again`: a worker may be given
-    /// several, one in each round of all of them, as long as every one has room.
+    /// several, one in each round of all of them; who calls leaves out those that find no place.
     template <class PlaceOf>
     SLIPSTREAM_BOTH u32 choose_by_turns(team_type& team, u32 count, u32 depth, bool some_taken, bool again, PlaceOf place_of)
     {
@@ -1234,26 +1234,15 @@ private:
                 given += popcount(takers[g]);
             }
         }
-        u32 rounds = 1;
-        if (again && given < count) {
-            u32 room = depth;
-            SLIPSTREAM_UNROLL
-            for (u32 g = 0; g < Groups; ++g)
-                team.each32([&](u32 k) {
-                    const u32 mine = order.at(g, k) < none ? depth - due_now.at(g, k) : depth;
-                    room = mine < room ? mine : room;
-                });
-            rounds = team.reduce_min(room);
-        }
         SLIPSTREAM_UNROLL
         for (u32 g = 0; g < Groups; ++g)
             team.each32([&](u32 k) {
                 if (order.at(g, k) >= none) return;
                 SLIPSTREAM_ONE_COPY
-                for (u32 r = 0, i = numbers.at(g, k); r < rounds && i < count; ++r, i += given)
-                    s_.parcel_workers[place_of(i)] = 32 * g + k + r * parcel_step;
+                for (u32 i = numbers.at(g, k), mail = 32 * g + k; i < (again ? count : given); i += given, mail += parcel_step)
+                    if (i < count) s_.parcel_workers[place_of(i)] = mail;
             });
-        return given * rounds < count ? given * rounds : count;
+        return given != 0 && (again || given >= count) ? count : given;
     }
 
     /// Calls give(i, worker) for each i < count, as far as there are workers with fewer than `depth` mails due: those with the

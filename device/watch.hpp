@@ -102,36 +102,35 @@ struct watch_tables {
         if (in_flight + count > most) count = in_flight < most ? most - in_flight : 0;
         while (count != 0 && (ahead + count) * blocks_each > pool_free) --count;
         if (count == 0) return before;
+        const u32 number = book->number + 1, id = book->posted + 1;
+        team.each32([&](u32 k) { // a lane a blank
+            if (k >= count) return;
+            const u32 slot = free_slots[free - 1 - k];
+            task_record<P>& record = records[slot];
+            P::set(slot_of(number + k), slot);
+            P::set(record.blocks, 1u);
+            P::store(edge::P4_status, record.status, 0u, order::relaxed, scope::device);
+            P::set(record.position, message + ahead + k);
+            P::store(edge::P10_blank, record.blank, blank_place{at + ahead + k, handles}.encode(), order::relaxed, scope::device);
+        });
+        P::fence(edge::R21_bypass_fence, order::release, scope::device);
         team.sync(); // all lanes have read what the leader changes now
         if (team.leader()) {
             // The ids of withdrawn blanks never come to look like later ones.
             if (watch_word::between(book->withdrawn, book->posted) > watch_word::ids / 4) move_withdrawn(book->known);
-            SLIPSTREAM_ONE_COPY
-            for (u32 i = 0; i < count; ++i) {
-                const u32 slot = free_slots[free - 1 - i];
-                task_record<P>& record = records[slot];
-                P::set(slot_of(book->number + 1 + i), slot);
-                P::set(record.blocks, 1u);
-                P::store(edge::P4_status, record.status, 0u, order::relaxed, scope::device);
-                P::set(record.position, message + ahead + i);
-                P::store(edge::P10_blank, record.blank, blank_place{at + ahead + i, handles}.encode(), order::relaxed,
-                         scope::device);
-            }
-            P::fence(edge::R21_bypass_fence, order::release, scope::device);
-            SLIPSTREAM_ONE_COPY
-            for (u32 i = 0; i < count; ++i) {
-                const u32 tag = tag_of(book->number + 1 + i);
-                const u32 id = (book->posted + 1 + i) & (watch_word::ids - 1);
-                const mail letter{P::get(slot_of(tag)), mail::bypass_bit | mail::idle_bit | id,
-                                  identity_of(ring_bits | (message + ahead + i)), tag};
-                P::store(edge::R21_bypass_mail, mailboxes[0].mail[tag % P::mailbox_depth], letter.encode(), order::relaxed,
-                         scope::device);
-            }
             *free_slot_count = free - count;
             book->posted = (book->posted + count) & (watch_word::ids - 1);
             book->number += count;
         }
         team.sync();
+        team.each32([&](u32 k) {
+            if (k >= count) return;
+            const u32 tag = tag_of(number + k);
+            const mail letter{P::get(slot_of(tag)), mail::bypass_bit | mail::idle_bit | ((id + k) & (watch_word::ids - 1)),
+                              identity_of(ring_bits | (message + ahead + k)), tag};
+            P::store(edge::R21_bypass_mail, mailboxes[0].mail[tag % P::mailbox_depth], letter.encode(), order::relaxed,
+                     scope::device);
+        });
         return before + count;
     }
 
@@ -285,11 +284,16 @@ struct watch_memory {
     u32 lower;   ///< of the watch word
     // Of the last message whose words were told apart:
     u16 type;
+    bool plain;               ///< it names raw ranges alone, and no tiles
     u16 roles[payload_words]; ///< of each word behind the header, a role
     abi::chunk chunks[abi::slot_chunks];
 
     /// Whatever comes is not like it.
-    SLIPSTREAM_BOTH void forget() { chunks[0] = {{~0u, ~0u, ~0u, 0}}; }
+    SLIPSTREAM_BOTH void forget()
+    {
+        chunks[0] = {{~0u, ~0u, ~0u, 0}};
+        plain = false;
+    }
 
     /// The bits of its chunk k by which another message's words are told to have the same roles.
     SLIPSTREAM_BOTH abi::chunk telling(u32 k) const
@@ -327,8 +331,9 @@ struct watcher {
     /// What came of a blank.
     struct result {
         outcome what;
-        u32 looks;  ///< at the ring
-        u32 blanks; ///< behind this one, which were read: their letters are stored
+        u32 looks;    ///< at the ring
+        u32 blanks;   ///< behind this one, which were read: their letters are stored
+        bool learned; ///< the task is not like the last one, perhaps of another type
     };
 
     /// Waits for the task of `letter`, a blank, and stores its struct to `words`. `declines`: whatever comes. If `last`, it is the
@@ -341,88 +346,106 @@ struct watcher {
         const u32 id = letter.blank_id();
         const u32 begun = watch_word::lower_of(id, watch_word::begun);
         const ring_slot<P>* const ring = rings + static_cast<u64>(letter.ring()) * ring_slots;
-        const u32 lower = memory.lower;
         blank_place where{memory.next_at, 0};
         const u32 mails = last ? P::mailbox_depth - 1 : 0;
-        typename P::template lane_array<abi::chunk, 1> chunks;
-        typename P::template lane_array<u64, 1> beside; // the watch word, and the stop word
         const auto number = [&](u32 k) { return tag_of(letter.tag + 1 + (k - first_mail_lane)); };
         const auto is_mail = [&](u32 k) { return (k >= first_mail_lane) & (k - first_mail_lane < mails); };
-        shape like; // what came last
-        u32 looks = 0;
-        for (u32 attempt = 0;; ++attempt) {
-            team.each32([&](u32 k) { // all that is loaded, on its way before any of it is looked at
-                chunks.at(0, k) = {};
-                beside.at(0, k) = 0;
+        typename P::template lane_array<abi::chunk, 1> chunks;
+        typename P::template lane_array<u64, 1> beside; // the watch word, and the stop word
+        lane_words expected, places;                    // the tag of what is asked for; of mails, their letters' places
+        shape like;                                     // what came last
+        // All that is loaded is on its way before any of it is looked at, the ring first: by one load of all lanes.
+        const auto ask = [&](u32 attempt) {
+            team.each32([&](u32 k) {
                 const u64 at = where.at + k / abi::slot_chunks;
-                if ((k < ring_chunks) & !declines)
-                    chunks.at(0, k) = P::load(edge::A0_ring_publish, ring[at & (ring_slots - 1)].chunks[k % abi::slot_chunks],
-                                              order::relaxed, scope::system);
-                else if (k == word_lane)
-                    beside.at(0, k) = attempt == 0
-                        ? P::fetch_add(edge::P9_watch, *word, watch_word::step(lower, begun), order::relaxed, scope::device)
-                        : P::load(edge::P9_watch, *word, order::relaxed, scope::device);
-                else if (k == stop_lane && attempt % P::look_for_stop == P::look_for_stop - 1)
+                edge which = edge::A0_ring_publish;
+                const typename P::chunk_word* from = &ring[at & (ring_slots - 1)].chunks[k % abi::slot_chunks];
+                if (k == place_lane) which = edge::P10_blank, from = &records[letter.slot()].blank;
+                if (k >= first_mail_lane) which = edge::A4_mail, from = &mailboxes[0].mail[number(k) % P::mailbox_depth];
+                chunks.at(0, k) = {}; // of a blank that is not valid the place may be a later one's
+                if (((k < ring_chunks) & !declines) | ((k == place_lane) & (attempt == 0)) | is_mail(k))
+                    chunks.at(0, k) = P::load(which, *from, order::relaxed, scope::system);
+                expected.at(0, k) = P::keep(k < ring_chunks ? abi::lap_tag(at, ring_slots) : number(k));
+                places.at(0, k) = P::keep(number(k) % P::mailbox_depth);
+                beside.at(0, k) = 0;
+                if (k == word_lane)
+                    beside.at(0, k) = attempt == 0 ? P::fetch_add(edge::P9_watch, *word, watch_word::step(memory.lower, begun),
+                                                                  order::relaxed, scope::device)
+                                                   : P::load(edge::P9_watch, *word, order::relaxed, scope::device);
+                if (k == stop_lane && attempt % P::look_for_stop == P::look_for_stop - 1)
                     beside.at(0, k) = P::load(edge::P1_stop, *stop, order::relaxed, scope::device);
-                else if (k == place_lane && attempt == 0) // if the blank is not valid, perhaps a later one's
-                    chunks.at(0, k) = P::load(edge::P10_blank, records[letter.slot()].blank, order::relaxed, scope::device);
-                else if (is_mail(k))
-                    chunks.at(0, k) = P::load(edge::A4_mail, mailboxes[0].mail[number(k) % P::mailbox_depth], order::relaxed,
-                                              scope::device);
             });
-            if (attempt == 0) {
-                team.each32([&](u32 k) { like.load(memory, k); });
-                team.sync(); // all lanes have read the letter
-                if (team.leader()) meanwhile();
-            }
-            const u32 there = team.mask32([&](u32 k) {
+        };
+        const auto what_is_there = [&] {
+            return team.mask32([&](u32 k) {
                 const abi::chunk& chunk = chunks.at(0, k);
-                const bool published = chunk.w[3] == abi::lap_tag(where.at + k / abi::slot_chunks, ring_slots);
+                const bool tagged = chunk.w[3] == expected.at(0, k);
                 const bool withdrawn = !watch_word{beside.at(0, k)}.valid(id);
                 const bool aborted = beside.at(0, k) == static_cast<u32>(stop_level::abort);
                 const bool foreseen = blank_place::decode(chunk).at == where.at;
-                const mail next = mail::decode(chunk);
-                return ((k < ring_chunks) & published) | ((k == word_lane) & withdrawn) | ((k == stop_lane) & aborted)
-                    | ((k == place_lane) & foreseen) | (is_mail(k) & next.blank() & (next.tag == number(k)));
+                return ((k < ring_chunks) & tagged) | ((k == word_lane) & withdrawn) | ((k == stop_lane) & aborted)
+                    | ((k == place_lane) & foreseen) | (is_mail(k) & tagged & mail::decode(chunk).blank());
             });
-            looks += !declines;
-            const bool withdrawn = (there >> word_lane & 1) != 0;
-            if (withdrawn & (attempt == 0)) // ingest has emptied its place, or will; what the ring holds is ingest's
-                return {say(team, memory, begun, id, watch_word::declined), looks, 0};
-            if (declines) break;
-            if ((there >> stop_lane & 1) != 0) {
-                if (team.leader()) memory.lower = begun;
-                return {outcome::aborted, looks, 0};
+        };
+        const auto handles_known = [&] { return word_in_place(team, chunks, 2); };
+        const auto decline = [&](u32 looks) -> result {
+            team.sync();
+            if (team.leader()) {
+                P::store(edge::R25_declined, mailboxes[0].mail[letter.tag % P::mailbox_depth], abi::chunk{}, order::relaxed,
+                         scope::device);
+                P::fence(edge::R25_declined_fence, order::release, scope::device);
             }
-            if (attempt == 0) {
-                where.handles = word_in_place(team, chunks, 2);
-                if ((there >> place_lane & 1) == 0) {
-                    where.at = word_in_place(team, chunks, 0) | static_cast<u64>(word_in_place(team, chunks, 1)) << 32;
-                    continue;
+            return {say(team, memory, begun, id, watch_word::declined), looks, 0, false};
+        };
+
+        ask(0);
+        team.each32([&](u32 k) { like.load(memory, k); });
+        team.sync(); // all lanes have read the letter
+        if (team.leader()) meanwhile();
+        u32 there = what_is_there();
+        const u32 unlike = team.mask32([&](u32 k) { return like.differs(chunks.at(0, k), k); });
+        u32 looks = !declines;
+        // Most often a task, in its place, with nothing behind it, and like the last one. What only the rest needs comes behind
+        // the first look.
+        const bool usual = (unlike == 0) & ((there & low_bits(place_lane + 1)) == (low_bits(abi::slot_chunks) | 1u << place_lane));
+        if (!usual) {
+            for (u32 attempt = 0;; ++attempt) {
+                const bool withdrawn = (there >> word_lane & 1) != 0;
+                if (withdrawn & (attempt == 0)) // ingest has emptied its place, or will; what the ring holds is ingest's
+                    return {say(team, memory, begun, id, watch_word::declined), looks, 0, false};
+                if (declines) return decline(looks);
+                if ((there >> stop_lane & 1) != 0) {
+                    if (team.leader()) memory.lower = begun;
+                    return {outcome::aborted, looks, 0, false};
                 }
+                if (attempt == 0) where.handles = handles_known();
+                if (attempt == 0 && (there >> place_lane & 1) == 0) {
+                    where.at = word_in_place(team, chunks, 0) | static_cast<u64>(word_in_place(team, chunks, 1)) << 32;
+                } else if ((there & low_bits(abi::slot_chunks)) == low_bits(abi::slot_chunks)) {
+                    const bool alone = (there & low_bits(ring_chunks)) == low_bits(abi::slot_chunks);
+                    if (!alone || !learn(team, chunks, like, memory)) return decline(looks); // not wanted
+                    break;
+                } else {
+                    if (withdrawn) return decline(looks);
+                    P::pause(attempt);
+                }
+                ask(attempt + 1);
+                there = what_is_there();
+                ++looks;
             }
-            if ((there & low_bits(abi::slot_chunks)) == low_bits(abi::slot_chunks)) {
-                const bool alone = (there & low_bits(ring_chunks)) == low_bits(abi::slot_chunks);
-                if (!alone || !take(team, where.handles, chunks, like, memory, words)) break; // not wanted
-                const u32 blanks = lowest_bit(~(there >> first_mail_lane));
-                if (blanks != 0)
-                    team.each32([&](u32 k) { // behind the acquire fence that goes with the message
-                        if (is_mail(k) && k - first_mail_lane < blanks)
-                            letters[number(k) % P::mailbox_depth] = mail::decode(chunks.at(0, k));
-                    });
-                if (team.leader()) memory.next_at = where.at + 1;
-                return {say(team, memory, begun, id, watch_word::taken), looks, blanks};
-            }
-            if (withdrawn) break;
-            P::pause(attempt);
         }
+        if (like.plain) fill_plainly(team, chunks, like, words);
+        else if (!fill(team, chunks, usual ? handles_known() : where.handles, like, words)) return decline(looks);
+        P::fence(edge::A0_ring_fence, order::acquire, scope::system);
         team.sync();
-        if (team.leader()) {
-            P::store(edge::R25_declined, mailboxes[0].mail[letter.tag % P::mailbox_depth], abi::chunk{}, order::relaxed,
-                     scope::device);
-            P::fence(edge::R25_declined_fence, order::release, scope::device);
-        }
-        return {say(team, memory, begun, id, watch_word::declined), looks, 0};
+        const u32 blanks = lowest_bit(~(there >> first_mail_lane));
+        if (blanks != 0)
+            team.each32([&](u32 k) { // behind the acquire fence that goes with the message
+                if (is_mail(k) && k - first_mail_lane < blanks)
+                    letters[places.at(0, k)] = mail::decode(chunks.at(0, k));
+            });
+        if (team.leader()) memory.next_at = where.at + 1;
+        return {say(team, memory, begun, id, watch_word::taken), looks, blanks, !usual};
     }
 
     static constexpr u32 ring_chunks = abi::slot_chunks + 1; ///< the slot, and the first of the one behind it
@@ -434,6 +457,7 @@ private:
     static constexpr u32 first_mail_lane = 16;
     static_assert(place_lane < first_mail_lane && P::mailbox_depth - 1 < 32 - first_mail_lane);
     static constexpr u32 payload_words = watch_memory::payload_words;
+    static constexpr u32 words_each = abi::chunk_payload_words; ///< of a chunk
     static_assert(payload_words <= abi::task_members_max && payload_words <= abi::task_words_max);
 
     SLIPSTREAM_BOTH outcome say(team_type& team, watch_memory& memory, u32 lower, u32 id, watch_word::phase_name phase) const
@@ -446,23 +470,31 @@ private:
         return phase == watch_word::taken ? outcome::task : outcome::void_blank;
     }
 
-    /// Of watch_memory, a lane each.
+    /// Of watch_memory, a lane a chunk.
     struct shape {
         typename P::template lane_array<abi::chunk, 1> telling, told;
-        lane_words roles;
+        typename P::template lane_array<u32, words_each> roles;
+        typename P::template lane_array<u32, words_each + 1> places; ///< of words that fill_plainly() stores, or nowhere
+        bool plain;
+        static constexpr u32 nowhere = ~0u;
 
         SLIPSTREAM_BOTH void load(const watch_memory& memory, u32 k)
         {
-            if (k < abi::slot_chunks) {
-                telling.at(0, k) = memory.telling(k);
-                told.at(0, k) = memory.chunks[k];
+            telling.at(0, k) = k < abi::slot_chunks ? memory.telling(k) : abi::chunk{};
+            told.at(0, k) = k < abi::slot_chunks ? memory.chunks[k] : abi::chunk{};
+            const bool payload = (k != 0) & (k < abi::slot_chunks);
+            for (u32 i = 0; i < words_each; ++i) roles.at(i, k) = payload ? memory.roles[(k - 1) * words_each + i] : 0;
+            for (u32 i = 0; i < words_each + 1; ++i) {
+                const u32 role = is_entry(k) ? roles.at(0, k) + i : i < words_each ? roles.at(i, k) : 0;
+                places.at(i, k) = P::keep(role != 0 ? role & watch_memory::place_mask : nowhere);
             }
-            roles.at(0, k) = k < payload_words ? memory.roles[k] : 0;
+            plain = memory.plain;
         }
+        SLIPSTREAM_BOTH bool is_entry(u32 k) { return (roles.at(0, k) & watch_memory::is_entry) != 0; }
         SLIPSTREAM_BOTH bool differs(const abi::chunk& here, u32 k)
         {
             u32 bits = 0;
-            for (u32 i = 0; i < 3; ++i) bits |= (here.w[i] ^ told.at(0, k).w[i]) & telling.at(0, k).w[i];
+            for (u32 i = 0; i < words_each; ++i) bits |= (here.w[i] ^ told.at(0, k).w[i]) & telling.at(0, k).w[i];
             return bits != 0;
         }
     };
@@ -476,46 +508,50 @@ private:
         return team.from_lane(words, place_lane);
     }
 
-    /// Stores a message of one slot as the struct of its task, a lane a word behind its header. False: it is none that a worker
-    /// may take. `handles_known`: so many the device knows.
+    /// Stores the words of a message of one slot as the struct of its task, a lane a chunk. False: it names a handle that the
+    /// device has not met, of which it knows so many.
     template <class Chunks>
-    SLIPSTREAM_BOTH bool take(team_type& team, u32 handles_known, Chunks& chunks, shape& like, watch_memory& memory,
-                              words_type* words) const
+    SLIPSTREAM_BOTH bool fill(team_type& team, Chunks& chunks, u32 handles_known, shape& like, words_type* words) const
     {
-        const u32 unlike = team.mask32([&](u32 k) { return k < abi::slot_chunks && like.differs(chunks.at(0, k), k); });
-        lane_words& roles = like.roles;
-        lane_words of_chunk[3]; // the words of the chunk that the lane's word lies in
-        gather_chunks(team, chunks, of_chunk);
-        if (unlike != 0 && !learn(team, chunks, of_chunk, memory, roles)) return false;
-        const auto is = [&](u32 k, u32 role) { return (roles.at(0, k) & role) != 0; };
-        const auto payload = [&](u32 k) {
-            const u32 place = place_in_chunk(k);
-            const u32 later = place == 1 ? of_chunk[1].at(0, k) : of_chunk[2].at(0, k);
-            return place == 0 ? of_chunk[0].at(0, k) : later;
-        };
+        const auto is = [&](u32 i, u32 k, u32 role) { return (like.roles.at(i, k) & role) != 0; };
+        const auto handle = [&](u32 i, u32 k) { return chunks.at(0, k).w[i] & abi::handle_index_mask; };
         const u32 unmet = team.mask32([&](u32 k) {
-            return is(k, watch_memory::by_handle) & ((payload(k) & abi::handle_index_mask) >= handles_known);
+            bool any = false;
+            for (u32 i = 0; i < words_each; ++i) any |= is(i, k, watch_memory::by_handle) & (handle(i, k) >= handles_known);
+            return any;
         });
         if (unmet != 0) return false;
-        typename P::template lane_array<known_handle, 1> named;
+        typename P::template lane_array<known_handle, words_each> named;
         team.each32([&](u32 k) {
-            if (is(k, watch_memory::by_handle)) named.at(0, k) = P::get(handles[payload(k) & abi::handle_index_mask]);
+            for (u32 i = 0; i < words_each; ++i)
+                if (is(i, k, watch_memory::by_handle)) named.at(i, k) = P::get(handles[handle(i, k)]);
         });
-        P::fence(edge::A0_ring_fence, order::acquire, scope::system);
         team.each32([&](u32 k) {
-            words_type* const to = words + (roles.at(0, k) & watch_memory::place_mask);
-            if (is(k, watch_memory::is_entry))
-                entry_resolver<P>::set_words(
-                    to, is(k, watch_memory::is_rect),
-                    is(k, watch_memory::by_handle)
-                        ? raw_access::of(named.at(0, k))
-                        : raw_access{address_in(of_chunk[0].at(0, k), of_chunk[1].at(0, k)), of_chunk[2].at(0, k)});
-            else if (is(k, watch_memory::is_scalar))
-                P::set(*to, payload(k));
+            for (u32 i = 0; i < words_each; ++i) {
+                words_type* const to = words + (like.roles.at(i, k) & watch_memory::place_mask);
+                if (is(i, k, watch_memory::is_scalar)) P::set(*to, chunks.at(0, k).w[i]);
+                else if (is(i, k, watch_memory::is_entry))
+                    entry_resolver<P>::set_words(to, is(i, k, watch_memory::is_rect),
+                                                 is(i, k, watch_memory::by_handle) ? raw_access::of(named.at(i, k))
+                                                                                   : range_in(chunks.at(0, k)));
+            }
         });
-        team.sync();
         return true;
     }
+
+    /// The same where the message names raw ranges alone, and no tiles: a store or four by a lane, without branches.
+    template <class Chunks>
+    SLIPSTREAM_BOTH static void fill_plainly(team_type& team, Chunks& chunks, shape& like, words_type* words)
+    {
+        team.each32([&](u32 k) {
+            const auto& chunk = chunks.at(0, k);
+            const auto range = entry_resolver<P>::words_of(range_in(chunk));
+            for (u32 i = 0; i < words_each + 1; ++i)
+                if (like.places.at(i, k) != shape::nowhere)
+                    P::set(words[like.places.at(i, k)], like.is_entry(k) || i == words_each ? range.w[i] : chunk.w[i]);
+        });
+    }
+    SLIPSTREAM_BOTH static raw_access range_in(const abi::chunk& chunk) { return {address_in(chunk.w), chunk.w[2]}; }
 
     /// Of word k behind the header: its chunk (words behind the last one: the header), and which one of its words.
     SLIPSTREAM_BOTH static u32 chunk_of(u32 k) { return k < payload_words ? 1 + (k >= 3) + (k >= 6) : 0; }
@@ -532,11 +568,13 @@ private:
         for (u32 i = 0; i < 3; ++i) team.gather32(words[i], from, of_chunk[i]);
     }
 
-    /// Finds out what the words of a message are, and keeps that. False: it is none that a worker may take.
+    /// Finds out what the words of a message of one slot are, a lane a word behind its header, and keeps that. False: it is none
+    /// that a worker may take.
     template <class Chunks>
-    SLIPSTREAM_BOTH bool learn(team_type& team, Chunks& chunks, lane_words (&of_chunk)[3], watch_memory& memory,
-                               lane_words& roles) const
+    SLIPSTREAM_BOTH bool learn(team_type& team, Chunks& chunks, shape& like, watch_memory& memory) const
     {
+        lane_words of_chunk[3]; // the words of the chunk that the lane's word lies in
+        gather_chunks(team, chunks, of_chunk);
         const auto header_word = [&](u32 i) { return team.from_lane(of_chunk[i], payload_words); };
         const abi::message_header h = abi::message_header::decode({{header_word(0), header_word(1), header_word(2), 0}});
         if (!h.plain() || !may_go_alone(h, team.from_lane(of_chunk[0], 0))) return false;
@@ -548,6 +586,7 @@ private:
                 & ((place == 0) | (is_handle(k, 0) & is_handle(k, 1) & ((place == 1) | is_handle(k, 2))));
         });
         const abi::task_type& type = types[h.type];
+        lane_words roles;
         team.each32([&](u32 k) {
             roles.at(0, k) = 0;
             if (k >= payload_words) return;
@@ -568,8 +607,14 @@ private:
             if (k < payload_words) memory.roles[k] = static_cast<u16>(roles.at(0, k));
             if (k < abi::slot_chunks) memory.chunks[k] = chunks.at(0, k);
         });
-        if (team.leader()) memory.type = static_cast<u16>(h.type);
+        const u32 not_plain = watch_memory::by_handle | watch_memory::is_rect;
+        const u32 others = team.mask32([&](u32 k) { return (roles.at(0, k) & not_plain) != 0; });
+        if (team.leader()) {
+            memory.type = static_cast<u16>(h.type);
+            memory.plain = others == 0;
+        }
         team.sync();
+        team.each32([&](u32 k) { like.load(memory, k); });
         return true;
     }
 };

@@ -196,7 +196,8 @@ public:
                 pass_over(team);
                 continue;
             }
-            const auto came_of_it = watch(team, fill(box_.next()), foresee, filled);
+            const mail blank = box_.next();
+            const auto came_of_it = watch(team, blank, fill(blank), foresee, filled);
             if (came_of_it == watcher<P>::outcome::aborted) return mail{mail::leave, 0, 0, 0};
             if (came_of_it == watcher<P>::outcome::task) return box_.next();
         }
@@ -631,18 +632,17 @@ private:
     /// The next mail is a blank: looks at its ring until it is a task, or none. Out of line, and with no more than it needs by
     /// value: the workers' way has no part of it.
     template <class Foresee, class Filled>
-    SLIPSTREAM_BOTH typename watcher<P>::outcome watch(team_type& team, typename P::template cell<u32>* words, Foresee foresee,
-                                                       Filled filled)
+    SLIPSTREAM_BOTH typename watcher<P>::outcome watch(team_type& team, const mail blank, typename P::template cell<u32>* words,
+                                                       Foresee foresee, Filled filled)
     {
         return watch_out({m_.rings, m_.n.ring_slots, m_.mailboxes, m_.watch, m_.stop, m_.types, m_.handle_cache, m_.records}, team,
-                         &box_, words, foresee, filled);
+                         &box_, blank, words, foresee, filled);
     }
     template <class Foresee, class Filled>
     SLIPSTREAM_BOTH_RARE static typename watcher<P>::outcome watch_out(const watcher<P> w, team_type team, inbox<P>* box,
-                                                                       typename P::template cell<u32>* words, Foresee foresee,
-                                                                       Filled filled)
+                                                                       const mail blank, typename P::template cell<u32>* words,
+                                                                       Foresee foresee, Filled filled)
     {
-        const mail blank = box->next();
         const u32 count = box->count();
         const u32 last_type = box->watch.type;
         const auto fill_in = [&](u32 type) {
@@ -660,7 +660,7 @@ private:
         if (team.leader()) {
             if (result.looks != 1) box->books.watched += (u64{result.looks} - 1) * watcher<P>::ring_chunks; // 0: minus one look
             if (result.what == watcher<P>::outcome::task) {
-                if (box->watch.type != last_type) fill_in(box->watch.type);
+                if (result.learned && box->watch.type != last_type) fill_in(box->watch.type);
                 filled(box->next());
                 if (result.blanks != 0) { // as read_more() leaves it; none of these follows another
                     box->known = tag_of(box->known + result.blanks);

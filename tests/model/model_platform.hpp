@@ -147,6 +147,7 @@ struct model_platform {
     template <class T> static void set(cell<T>& c, std::type_identity_t<T> v) { c.set(v); }
 
     template <class T> static T* keep(T* address) { return address; }
+    static u32 keep(u32 value) { return value; }
     static void pause(u32) { engine::pause(); }
     static u64 clock_ns() { return engine::clock_ns(); }
 
