@@ -1189,7 +1189,7 @@ private:
     /// dues alone who is done first gets the next one, so that of a stencil's row some get two and others none
     /// (device/tried.md). Who was long at one task does not get all that it has missed: none is more than turns_ahead behind
     /// the first (as by the virtual time of start-time fair queueing: Goyal, Vin and Cheng, 1996). `again`: a worker may be given
-    /// several, one in each round of all of them; who calls leaves out those that find no place.
+    /// several, one in each round of all of them, whatever `depth`; who calls leaves out those that find no place in a mailbox.
     template <class PlaceOf>
     SLIPSTREAM_BOTH u32 choose_by_turns(team_type& team, u32 count, u32 depth, bool some_taken, bool again, PlaceOf place_of)
     {

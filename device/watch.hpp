@@ -26,11 +26,11 @@
 // PARK      ingest does not end while there is a blank, or a task that was taken.
 // COST      the worker: looks at the ring, a bus round trip of 5 chunks each. What flies with them takes no time of its own: with
 //           the first the addition that begins the blank, and where its message is (it is looked for behind the last one, which
-//           is wrong for the first of a watch); with each, if no other mail is known, the next blanks. To decode a message like
-//           the last one takes no load but of what handles name (1 RT of L2), another one a look at its type, too (1 RT); an
-//           addition that is not waited for; behind the body one fence, of system scope. Ingest:
-//           a look at the word, which flies with its look at the other rings; of each blank five stores and one to fast memory,
-//           of all that it mails at a time one fence. On the bus: 80 B a look, for as long as nothing comes.
+//           is wrong for the first of a watch); with each, if no other mail is known, the next blanks. To decode a message that
+//           the first look finds in its place, and like the last one, takes no load but of what handles name (1 RT of L2),
+//           another one a look at its type, too (1 RT); an addition that is not waited for; behind the body one fence, of system
+//           scope. Ingest: a look at the word, which flies with its look at the other rings; of each blank five stores and one to
+//           fast memory, of all that it mails at a time one fence. On the bus: 80 B a look, for as long as nothing comes.
 // OWNERS    ingest: watch_book, blank places, and of a blank's record blocks, status and position · worker 0: inbox::watch,
 //           worker_books::watched, and the places that it declines
 // EDGES     R21_bypass_fence -> R21_bypass_mail · A4_mail: blank_place, and what the tasks before wrote; of blanks that were read
@@ -333,7 +333,7 @@ struct watcher {
         outcome what;
         u32 looks;    ///< at the ring
         u32 blanks;   ///< behind this one, which were read: their letters are stored
-        bool learned; ///< the task is not like the last one, perhaps of another type
+        bool learned; ///< what its words are was found out anew; perhaps it is of another type than the last one
     };
 
     /// Waits for the task of `letter`, a blank, and stores its struct to `words`. `declines`: whatever comes. If `last`, it is the
@@ -360,9 +360,10 @@ struct watcher {
                 const u64 at = where.at + k / abi::slot_chunks;
                 edge which = edge::A0_ring_publish;
                 const typename P::chunk_word* from = &ring[at & (ring_slots - 1)].chunks[k % abi::slot_chunks];
+                // If the blank is not valid its place may be a later one's.
                 if (k == place_lane) which = edge::P10_blank, from = &records[letter.slot()].blank;
                 if (k >= first_mail_lane) which = edge::A4_mail, from = &mailboxes[0].mail[number(k) % P::mailbox_depth];
-                chunks.at(0, k) = {}; // of a blank that is not valid the place may be a later one's
+                chunks.at(0, k) = {};
                 if (((k < ring_chunks) & !declines) | ((k == place_lane) & (attempt == 0)) | is_mail(k))
                     chunks.at(0, k) = P::load(which, *from, order::relaxed, scope::system);
                 expected.at(0, k) = P::keep(k < ring_chunks ? abi::lap_tag(at, ring_slots) : number(k));
@@ -539,7 +540,7 @@ private:
         return true;
     }
 
-    /// The same where the message names raw ranges alone, and no tiles: a store or four by a lane, without branches.
+    /// The same where the message names raw ranges alone, and no tiles: four stores by a lane at most, without branches.
     template <class Chunks>
     SLIPSTREAM_BOTH static void fill_plainly(team_type& team, Chunks& chunks, shape& like, words_type* words)
     {
