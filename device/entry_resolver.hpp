@@ -98,7 +98,7 @@ public:
         return {{static_cast<u32>(a.address), static_cast<u32>(a.address >> 32), static_cast<u32>(tail),
                  static_cast<u32>(tail >> 32)}};
     }
-    /// The same, of a member whose place is known.
+    /// As set_member() does, where the member's place is known.
     template <class Words>
     SLIPSTREAM_BOTH static void set_words(Words* words, bool is_rect, const raw_access& a)
     {
