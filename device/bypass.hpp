@@ -4,16 +4,16 @@
 // nothing for them to find out. So a task of one block that comes then goes to worker 0 at once, and to the roles behind it: they
 // take it in as any other, and whoever comes after it is ordered behind it as always.
 //
-// WHEN      nothing is in flight, or nothing but bypassed tasks that worker 0 has answered, all of them, fewer than a
-//           mailbox has places; and no body has ever failed. So nobody is before the task: no predecessor, no poison, and on its
+// WHEN      nothing is in flight, or nothing but bypassed tasks that worker 0 has answered, all of them, fewer than
+//           bypassed_max; and no body has ever failed. So nobody is before the task: no predecessor, no poison, and on its
 //           worker no mail, but for broadcasts of which it has no block, which it passes over. Those that were answered lie before
 //           it in that worker's own order. And only a message of one ring slot with nothing behind it, as far as was seen: of many
 //           tasks together only the first would gain.
 // MAILS     two roles mail to worker 0, never at once. Ingest counts on from what the scheduler had sent when nothing was in flight
 //           (first_sent). The scheduler has nothing to mail until a task comes that is not bypassed. That one was decoded behind
 //           ingest's mails: the scheduler looks for these before it mails, sees them all, and counts on from there (adopt), once
-//           all broadcasts are booked and worker 0 owes no more answers than there are places. Until then it takes no answers to
-//           them.
+//           all broadcasts are booked: of as many as its list of worker 0's mails has places for, of more when it has taken the
+//           answers of those. It takes no answers to others, and does not mail before it has them all.
 // COMPLETE  when its answer was taken and it has come to its turn in the ready queue, in either order: `outstanding` begins with
 //           two. So the linker has it before it hears of its end.
 // HOST      worker 0 stores the ring's early mark, behind a fence of system scope. All tasks before this one are complete, those of
@@ -59,7 +59,7 @@ public:
             return going_;
         }
         const done_word done{team.broadcast(done_)}; // each lane has looked by itself
-        return going_ && in_flight < P::mailbox_depth && done.answered_since(number_) == 0
+        return going_ && in_flight < bypassed_max<P> && done.answered_since(number_) == 0
             && (done.raw & done_word::failed_bit) == 0;
     }
 
@@ -96,7 +96,7 @@ public:
             const mail letter{slot | type << 16, mail::bypass_bit, identity_of(task_id), tag_of(number_)};
             P::store(edge::R21_bypass_mail, m_.mailboxes[0].mail[letter.tag % P::mailbox_depth], letter.encode(), order::relaxed,
                      scope::device);
-            P::set(s_.bypass_slots[number_ % P::mailbox_depth], slot);
+            P::set(s_.bypass_slots[number_ % bypassed_max<P>], slot);
         }
         publish(team, number_, 1);
         team.sync();

@@ -254,6 +254,11 @@ struct alignas(abi::line_bytes) mailbox {
     typename P::template cell<u32> heard;    ///< broadcasts (mail.hpp) that were answered, likewise
 };
 
+/// Fewer bypassed tasks (bypass.hpp) are in flight, blanks included: from the mail until the slot is free again. More than a
+/// mailbox has places, since a task is run long before the roles behind it have let it go.
+template <class P>
+constexpr u32 bypassed_max = 2 * P::mailbox_depth;
+
 /// What ingest keeps of a watch (watch.hpp).
 struct alignas(16) watch_book {
     enum state_name : u32 { off, on, closing };
@@ -784,7 +789,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(flips, u32, near, notices_max)     /* bits of a word of completion bits that the batch completes; 0 between batches */ \
     X(low_water, u64, near, s.rings)                                                                                    \
     X(bypass_number, word<u32>, near, 1) /* of the last mail that ingest sent; wraps, as the others */                    \
-    X(bypass_slots, cell<u32>, near, P::mailbox_depth) /* and of each of the last ones, by its number, the slot */         \
+    X(bypass_slots, cell<u32>, near, bypassed_max<P>)  /* and of each of the last ones, by its number, the slot */         \
     X(bypass_adopted, u32, near, 1)      /* the last number that the scheduler has taken into its count */                \
     X(first_sent, cell<u32>, near, 1)    /* mails ever sent to worker 0, when nothing was in flight last */               \
     X(watch, watch_book, near, 1)        /* see watch.hpp */                                                             \

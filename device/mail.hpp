@@ -118,8 +118,8 @@ struct done_word {
     SLIPSTREAM_BOTH u32 answered_since(u32 number) const { return (count() - number) & (~0u >> count_at); }
     /// The skipped bits, with room for so many more.
     SLIPSTREAM_BOTH u32 skipped_before(u32 mails) const { return (raw >> history_at) << mails & low_bits(history); }
-    /// Was mail `number`, one of the last ones, skipped?
-    SLIPSTREAM_BOTH bool skipped(u32 number) const { return (raw >> history_at >> answered_since(number) & 1) != 0; }
+    /// Was mail `number` skipped? One of the last ones, or one of bypassed tasks, of which more may have been answered: none was.
+    SLIPSTREAM_BOTH bool skipped(u32 number) const { return (raw >> history_at & low_bits(history)) >> answered_since(number) & 1; }
 };
 
 } // namespace slipstream::device

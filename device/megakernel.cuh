@@ -292,6 +292,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
     };
     inbox<P>::plan_type plan{};
     u32 plain = 0; // of the findings, and who comes next by it
+    constexpr u32 by_itself = 2; // `plain` of a bypassed mail; no bit of the findings'
     bool at_hand = false; // the next mail
     bool failed_before = false; // the leader's
     for (u32 turn = 0;; turn = worker_shared::turn_after(turn)) {
@@ -342,7 +343,7 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
             ask_for(mine.tag); // now, so that nothing is left to be loaded when the wait is over
             const auto take = [&](const inbox<P>::findings& found) {
                 plan = found.plan;
-                plain = mine.bypassed() ? 0 : found.plain & ~u32{mine.crosses()};
+                plain = mine.bypassed() ? by_itself : found.plain & ~u32{mine.crosses()};
             };
             take(shared.found);
             if (mine.staged() && !(early && shared.awaited)) {
@@ -425,6 +426,12 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
                     next = box.letter(number + 1);
                     ask_for(number + 1);
                     at_hand = !shared.ends[turn].stands();
+                } else if (plain == by_itself && leader) { // the host waits for it
+                    if (!failed_before && shared.ends[turn].failure.code == 0 && !port.logs()) {
+                        port.answer_bypassed(box.letter(number));
+                        port.count_flights(1);
+                        continue;
+                    }
                 }
             }
             if (leader && port.logs()) {

@@ -177,16 +177,20 @@ public:
         return mails_ == 0 || (parking_ && all_paused(team));
     }
 
-    /// Takes the mails that ingest has sent to worker 0 (bypass.hpp) into its own count. False: not yet.
+    /// Takes the mails that ingest has sent to worker 0 (bypass.hpp) into its own count. False: not yet, or not all.
     SLIPSTREAM_BOTH bool adopt(team_type& team)
     {
         const u32 last =
             team.broadcast(team.leader() ? P::load(edge::A23_bypassed, *s_.bypass_number, order::acquire, scope::block) : 0u);
         if (last == *s_.bypass_adopted) return true;
         // Not while worker 0 owes answers of broadcasts whose places in `mailed` they would take.
-        if (!booked() || last - s_.seen[0] > P::mailbox_depth) return false;
-        mails_ += adopt_out(last, team, s_.bypass_slots, s_.bypass_adopted, s_.sent, s_.mailed);
-        return true;
+        if (!booked()) return false;
+        // As many as `mailed` has places for; one fewer, lest dispatch() take them for more than bypassed ones.
+        const u32 wanted = last - s_.sent[0], owed = s_.sent[0] - s_.seen[0];
+        const u32 room = owed < P::mailbox_depth ? P::mailbox_depth - 1 - owed : 0;
+        const u32 to = s_.sent[0] + (wanted < room ? wanted : room);
+        if (room != 0) mails_ += adopt_out(to, team, s_.bypass_slots, s_.bypass_adopted, s_.sent, s_.mailed);
+        return wanted <= room;
     }
 
     /// Tells every idle worker to leave. After workers_idle().
@@ -648,8 +652,8 @@ private:
         const u32 before = sent[0], count = last - before;
         team.sync();
         team.each32([&](u32 k) {
-            const u32 place = (before + 1 + k) % P::mailbox_depth;
-            if (k < count) mailed[place] = static_cast<u16>(P::get(slots[place]));
+            const u32 number = before + 1 + k;
+            if (k < count) mailed[number % P::mailbox_depth] = static_cast<u16>(P::get(slots[number % bypassed_max<P>]));
         });
         if (team.leader()) sent[0] = *adopted = last;
         team.sync();

@@ -71,7 +71,7 @@ template <class P>
 struct watch_tables {
     using team_type = typename P::team;
 
-    static constexpr u32 blanks_max = 6;
+    static constexpr u32 blanks_max = P::mailbox_depth - 1 < 6 ? P::mailbox_depth - 1 : 6; ///< each has a place
     static constexpr u32 blocks_each = 3; ///< of the pool, at most: three chunks of three handles
     static_assert((abi::slot_chunks - 1) * abi::chunk_payload_words <= blocks_each * pool_block_entries);
 
@@ -86,7 +86,7 @@ struct watch_tables {
 
     /// Blanks that are not known to have become tasks.
     SLIPSTREAM_BOTH u32 out() const { return watch_word::between(book->known, book->posted); }
-    SLIPSTREAM_BOTH typename P::template cell<u32>& slot_of(u32 number) const { return slots[number % P::mailbox_depth]; }
+    SLIPSTREAM_BOTH typename P::template cell<u32>& slot_of(u32 number) const { return slots[number % bypassed_max<P>]; }
 
     /// Mails blanks, of the ring's slot at `at` and message `message` on, behind those that are out and those taken, as far as
     /// there is room; `ring_bits`: a task id of that ring, of its message 0. Returns how many are out.
@@ -96,7 +96,7 @@ struct watch_tables {
         const u32 free = *free_slot_count;
         const u32 before = out(), ahead = before + book->waiting;
         const u32 in_flight = window_used - free;
-        const u32 most = P::mailbox_depth - 1;
+        const u32 most = bypassed_max<P> - 1;
         u32 count = before < blanks_max ? blanks_max - before : 0;
         if (count > free) count = free;
         if (in_flight + count > most) count = in_flight < most ? most - in_flight : 0;
@@ -404,11 +404,12 @@ struct watcher {
         team.sync(); // all lanes have read the letter
         if (team.leader()) meanwhile();
         u32 there = what_is_there();
-        const u32 unlike = team.mask32([&](u32 k) { return like.differs(chunks.at(0, k), k); });
+        const auto is_like = [&] { return team.mask32([&](u32 k) { return like.differs(chunks.at(0, k), k); }) == 0; };
+        bool alike = is_like();
         u32 looks = !declines;
         // Most often a task, in its place, with nothing behind it, and like the last one. What only the rest needs comes behind
         // the first look.
-        const bool usual = (unlike == 0) & ((there & low_bits(place_lane + 1)) == (low_bits(abi::slot_chunks) | 1u << place_lane));
+        const bool usual = alike & ((there & low_bits(place_lane + 1)) == (low_bits(abi::slot_chunks) | 1u << place_lane));
         if (!usual) {
             for (u32 attempt = 0;; ++attempt) {
                 const bool withdrawn = (there >> word_lane & 1) != 0;
@@ -424,7 +425,8 @@ struct watcher {
                     where.at = word_in_place(team, chunks, 0) | static_cast<u64>(word_in_place(team, chunks, 1)) << 32;
                 } else if ((there & low_bits(abi::slot_chunks)) == low_bits(abi::slot_chunks)) {
                     const bool alone = (there & low_bits(ring_chunks)) == low_bits(abi::slot_chunks);
-                    if (!alone || !learn(team, chunks, like, memory)) return decline(looks); // not wanted
+                    alike = is_like();
+                    if (!alone || (!alike && !learn(team, chunks, like, memory))) return decline(looks); // not wanted
                     break;
                 } else {
                     if (withdrawn) return decline(looks);
@@ -446,7 +448,7 @@ struct watcher {
                     letters[places.at(0, k)] = mail::decode(chunks.at(0, k));
             });
         if (team.leader()) memory.next_at = where.at + 1;
-        return {say(team, memory, begun, id, watch_word::taken), looks, blanks, !usual};
+        return {say(team, memory, begun, id, watch_word::taken), looks, blanks, !alike};
     }
 
     static constexpr u32 ring_chunks = abi::slot_chunks + 1; ///< the slot, and the first of the one behind it
