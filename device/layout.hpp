@@ -254,7 +254,7 @@ struct alignas(abi::line_bytes) mailbox {
     typename P::template cell<u32> heard;    ///< broadcasts (mail.hpp) that were answered, likewise
 };
 
-/// Fewer bypassed tasks (bypass.hpp) are in flight, blanks included: from the mail until the slot is free again. More than a
+/// So many bypassed tasks (bypass.hpp) may be in flight, blanks included: from the mail until the slot is free again. More than a
 /// mailbox has places, since a task is run long before the roles behind it have let it go.
 template <class P>
 constexpr u32 bypassed_max = 2 * P::mailbox_depth;

@@ -18,7 +18,10 @@ struct message {
 };
 
 struct bypass_test : ingest_test {
-    explicit bypass_test(bool on = true) : ingest_test({.workers = 2, .rings = 2, .bypass = on}, {describe_task<two_words>()}) {}
+    explicit bypass_test(bool on = true)
+        : ingest_test({.window = 64, .workers = 2, .rings = 2, .bypass = on}, {describe_task<two_words>()})
+    {
+    }
     void send(const message& what = {}, u32 ring = 0)
     {
         auto& w = writers[ring];
@@ -76,7 +79,7 @@ TEST_CASE("the next one is mailed behind those that were answered, and by the sc
     SECTION("answered")
     {
         bypass_test t;
-        for (u32 number = 1; number < P::mailbox_depth; ++number) { // their slots are not given back yet
+        for (u32 number = 1; number < device::bypassed_max<P>; ++number) { // their slots are not given back yet
             t.send();
             CHECK(t.sent(t.take()));
             CHECK(t.letter(number).tag == device::tag_of(number));
@@ -84,8 +87,8 @@ TEST_CASE("the next one is mailed behind those that were answered, and by the sc
         }
         t.send();
         CHECK(t.sent(t.take()));
-        t.answer(P::mailbox_depth);
-        t.send(); // the scheduler has no room to note more of them
+        t.answer(device::bypassed_max<P>);
+        t.send(); // there is no place left to note its slot
         CHECK_FALSE(t.sent(t.take()));
     }
     SECTION("not answered, or with a failure")
@@ -149,11 +152,11 @@ namespace {
 
 /// A scheduler with tasks that ingest has mailed.
 struct adoption_test : scheduler_test {
-    adoption_test() : scheduler_test({.workers = 2, .bypass = true}) {}
+    adoption_test() : scheduler_test({.window = 64, .workers = 2, .bypass = true}) {}
     void mail_it(u32 slot, u32 number)
     {
         P::set(engine.s.outstanding[slot], 2u);
-        P::set(engine.s.bypass_slots[number % P::mailbox_depth], slot);
+        P::set(engine.s.bypass_slots[number % device::bypassed_max<P>], slot);
         P::store(edge::R23_bypassed, *engine.s.bypass_number, number, order::release, scope::block);
     }
     /// It comes to its turn.
@@ -227,6 +230,26 @@ TEST_CASE("answers to mails that are not adopted wait; the scheduler's own come 
     // The next launch's ingest counts on behind the mail that dismissed the worker.
     t.scheduler->dismiss_workers(t.engine.team);
     CHECK(P::get(*t.engine.s.first_sent) == 4);
+}
+
+TEST_CASE("more bypassed tasks than a mailbox has places are adopted in parts, and nothing is mailed before", "[device][bypass]")
+{
+    constexpr u32 count = device::bypassed_max<P> - 1;
+    adoption_test t;
+    t.start();
+    for (u32 k = 1; k <= count; ++k) t.mail_it(k, k);
+    for (u32 slot = 1; slot <= count; ++slot) t.come(slot);
+    t.put(count + 1);
+    for (u32 i = 0; i < 4; ++i) { // it does not come to rest before worker 0 has answered
+        t.linker->step(t.engine.team);
+        t.scheduler->step(t.engine.team);
+    }
+    CHECK(t.take_retired() == 0);
+    CHECK_FALSE((t.was_mailed(0, count + 1) || t.was_mailed(1, 1)));
+    t.answer(0, count); // all of them, and none of those long ago was skipped
+    t.settle();
+    CHECK(t.take_retired() == count);
+    CHECK((t.was_mailed(0, count + 1) != t.was_mailed(1, 1)));
 }
 
 TEST_CASE("two answers of bypassed tasks, the turns of which come later, and in another launch", "[device][bypass]")
