@@ -26,11 +26,11 @@
 // PARK      ingest does not end while there is a blank, or a task that was taken.
 // COST      the worker: looks at the ring, a bus round trip of 5 chunks each. What flies with them takes no time of its own: with
 //           the first the addition that begins the blank, and where its message is (it is looked for behind the last one, which
-//           is wrong for the first of a watch); with each, if no other mail is known, the next blanks. To decode a message that
-//           the first look finds in its place, and like the last one, takes no load but of what handles name (1 RT of L2),
-//           another one a look at its type, too (1 RT); an addition that is not waited for; behind the body one fence, of system
-//           scope. Ingest: a look at the word, which flies with its look at the other rings; of each blank five stores and one to
-//           fast memory, of all that it mails at a time one fence. On the bus: 80 B a look, for as long as nothing comes.
+//           is wrong for the first of a watch); with each, if no other mail is known, the next blanks. To decode a message like
+//           the last one takes no load but of what handles name (1 RT of L2), another one a look at its type, too (1 RT); an
+//           addition that is not waited for; behind the body one fence, of system scope. Ingest: a look at the word, which flies
+//           with its look at the other rings; of each blank five stores and one to fast memory, of all that it mails at a time
+//           one fence. On the bus: 80 B a look, for as long as nothing comes.
 // OWNERS    ingest: watch_book, blank places, and of a blank's record blocks, status and position · worker 0: inbox::watch,
 //           worker_books::watched, and the places that it declines
 // EDGES     R21_bypass_fence -> R21_bypass_mail · A4_mail: blank_place, and what the tasks before wrote; of blanks that were read
