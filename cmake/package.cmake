@@ -1,4 +1,4 @@
-# What `cmake --install` gives: headers, the device headers that megakernels are instantiated from, the library, and a
+# What `cmake --install` gives: headers, the device headers that workers' kernels are instantiated from, the library, and a
 # CMake package with the targets slipstream::slipstream, slipstream::engines and slipstream::cuda_flags.
 include(CMakePackageConfigHelpers)
 

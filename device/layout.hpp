@@ -47,14 +47,13 @@
 // of each worker 5 K, access index 128 W (at most 32 K; half, quarter or none of it where the rest needs the room),
 // admission's batch 11 K, its rows of predecessors 8 W and their lists 2.1 K, ring slots in hand 4.6 to
 // 10.7 K (shorter looks where else the smallest access index had no room), bus counts 104, the rest about 80 W.
-// Accesses: 72 a block, with where the index has them; the others lie in device memory (sizes::pool_near_blocks). What the
-// control block takes of the 256 K of its SM, every worker lacks as L1: beyond 158 K (164 K with what is static) nine blocks
-// for eight window slots, as far as the 222 K that there are go.
+// Accesses: 72 a block, with where the index has them; as many as fit in what is left of the 227 K, the others lie in device memory
+// (sizes::pool_near_blocks).
 //   W                 32      64      256     512     1024
-//   near, bytes       155 K   157 K   157 K   221 K   221 K and its successors in device memory (144 K), an eighth of the index
+//   near, bytes       155 K   167 K   226 K   226 K   226 K and its successors in device memory (144 K), an eighth of the index
 //   pool blocks       1336    1368    1560    1816    2328
-//   of these near     all     1224    288     200     16
-//   slots of a look   128     128     128     128     64
+//   of these near     all     all     1264    264     32
+//   slots of a look   128     128     128     128     128
 #pragma once
 #include "device/queue.hpp"
 #include <slipstream/abi/access_entry.hpp>
@@ -73,20 +72,12 @@ inline constexpr u32 index_buckets_max = 512;
 inline constexpr u32 index_places = 7;  ///< accesses that a bucket of the access index has room for
 inline constexpr u32 index_classes = 66; ///< see access_index
 inline constexpr u32 rings_max = 16;
-inline constexpr u32 cuda_workers_per_sm_step = 160; ///< the kernel for n workers an SM has room for n times as many
-/// Groups of 32 workers that it looks after, in loops without end tests. Parts share the SMs: two have half of them each.
-constexpr u32 cuda_worker_groups(u32 workers_per_sm, bool several_parts)
-{
-    const u32 groups = workers_per_sm * cuda_workers_per_sm_step / 32;
-    return several_parts ? (groups + 1) / 2 : groups;
-}
 inline constexpr u32 staged_slots = abi::message_plain_slots; ///< of each ring fetched at a time, at most:
                                                               ///< one chunk a lane of a warp
 inline constexpr u32 staged_rings = 4; ///< rings fetched in one go
 inline constexpr u32 glance_slots = 2; ///< of each ring, while none is known to hold more
 inline constexpr u32 ahead_slots_max = 128; ///< of the busy ring: what makes a bus round trip, which is waited for, cheap
-inline constexpr u32 ahead_slots_least = 32; ///< likewise, where fast memory is short, and in the kernel with two workers an SM,
-                                             ///< which is short of registers
+inline constexpr u32 ahead_slots_least = 32; ///< likewise, where fast memory is short
 inline constexpr u32 batch_messages = 32; ///< plain messages given places together
 inline constexpr u32 broadcasts_read = 8; ///< by a worker at a time: a line
 inline constexpr u32 broadcast_copies_max = 32; ///< a lane stores one of each

@@ -23,7 +23,7 @@ public:
     virtual std::string name() const = 0; ///< "host" or "cuda:0 (NVIDIA H200)"
     virtual bool is_cuda() const = 0;
     virtual u32 workers() const = 0;
-    virtual u32 control_blocks() const = 0; ///< resident blocks (host: threads) that schedule and run no task
+    virtual u32 control_blocks() const = 0; ///< resident blocks, an SM each (host: threads), that schedule and run no task
 
     /// Zeroed memory that lives as long as the backend. Pinned memory has the same address on both sides.
     virtual void* take_pinned(std::size_t bytes) = 0;

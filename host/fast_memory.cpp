@@ -25,21 +25,14 @@ device::control_offsets choose_index(device::sizes& n, u64 most)
     return measure(n);
 }
 
-/// The longest looks across the bus that cost the access index nothing.
+/// The longest looks across the bus that leave it some room: shorter ones cost more than a smaller index (raw ranges at a
+/// window of 1024: looks of 64 slots, 256 buckets 2.5 M tasks/s, 128 and 128 3.2).
 device::control_offsets choose_looks(device::sizes& n, u64 most)
 {
-    n.ahead_slots = device::ahead_slots_least;
-    const device::control_offsets least = choose_index(n, most);
-    const u32 index = n.index_buckets;
-    for (u32 slots = n.lone_workers != 0 ? device::ahead_slots_max : device::ahead_slots_least; slots > device::ahead_slots_least;
-         slots /= 2) {
-        n.ahead_slots = slots;
+    for (n.ahead_slots = device::ahead_slots_max;; n.ahead_slots /= 2) {
         const device::control_offsets offsets = choose_index(n, most);
-        if (n.index_buckets == index && offsets.near_bytes <= most) return offsets;
+        if (n.ahead_slots == device::ahead_slots_least || (n.index_buckets != 0 && offsets.near_bytes <= most)) return offsets;
     }
-    n.ahead_slots = device::ahead_slots_least;
-    n.index_buckets = index;
-    return least;
 }
 
 } // namespace
@@ -48,15 +41,9 @@ device::control_offsets share_fast_memory(device::sizes& n, u64 most)
 {
     n.pool_near_blocks = 0;
     const device::control_offsets offsets = choose_looks(n, most);
-    // Of the pool in fast memory what fits beside the rest: a look at it costs 30 cycles there, 300 in device memory. But all
-    // workers are launched with the control block's fast memory, and what it takes of an SM they lack as L1: beyond a size nine
-    // blocks for eight window slots are enough. The driver gives an SM shared memory by steps, of which the last three are 164,
-    // 196 and 228 KiB: a byte more than fits the first of these costs 32 KiB of L1.
-    constexpr u64 usual = 160 << 10, last_steps = 64 << 10;
-    const u64 comfortable = most < usual ? most : std::min(usual, most - last_steps);
-    const u64 room = std::min<u64>(most, std::max<u64>(comfortable, offsets.near_bytes + n.window * 9 / 8 * block_bytes));
-    if (offsets.near_bytes + 2 * word_bytes > room) return offsets;
-    n.pool_near_blocks = static_cast<u32>(std::min<u64>(n.pool_blocks / word, (room - offsets.near_bytes) / word_bytes - 1) * word);
+    // Of the pool in fast memory what fits beside the rest: a look at it costs 30 cycles there, 300 in device memory.
+    if (offsets.near_bytes + 2 * word_bytes > most) return offsets;
+    n.pool_near_blocks = static_cast<u32>(std::min<u64>(n.pool_blocks / word, (most - offsets.near_bytes) / word_bytes - 1) * word);
     return measure(n);
 }
 

@@ -63,16 +63,26 @@ int first_usable_gpu()
 
 std::string launch_problem(const launch_facts& f)
 {
-    if (f.fit_per_sm < f.blocks_per_sm)
-        return "workers_per_sm = " + std::to_string(f.blocks_per_sm) + ", but only " + std::to_string(f.fit_per_sm)
-            + " blocks of the megakernel fit on an SM (" + std::to_string(f.threads) + " threads, " + std::to_string(f.shared_bytes)
-            + " B shared memory); lower workers_per_sm or the window";
-    if (f.blocks < 2 || static_cast<u64>(f.fit_per_sm) * f.sms < f.blocks)
-        return f.name + " is too small: " + std::to_string(f.blocks)
-            + " blocks must be resident at once, one of them to schedule, and "
-            + std::to_string(static_cast<u64>(f.fit_per_sm) * f.sms) + " fit on its " + std::to_string(f.sms)
+    if (f.fit_per_sm < f.workers_per_sm)
+        return "workers_per_sm = " + std::to_string(f.workers_per_sm) + ", but only " + std::to_string(f.fit_per_sm)
+            + " of them fit on an SM (" + std::to_string(f.threads) + " threads, " + std::to_string(f.shared_bytes)
+            + " B shared memory); lower workers_per_sm";
+    const u64 room = f.sms == 0 ? 0 : static_cast<u64>(f.fit_per_sm) * (f.sms - 1);
+    if (f.workers == 0 || room < f.workers)
+        return f.name + " is too small: " + std::to_string(f.workers)
+            + " workers must be resident at once, beside an SM that schedules, and " + std::to_string(room) + " fit on its "
+            + std::to_string(f.sms)
             + " SM(s); lower sms_left_free or workers_per_sm, or give this process a larger share of the GPU" + host_instead;
     return {};
+}
+
+std::string launch_blocking_problem(const char* value)
+{
+    if (value == nullptr || *value == '\0' || std::string_view(value) == "0") return {};
+    return "CUDA_LAUNCH_BLOCKING = " + std::string(value)
+        + " in the environment: each launch would wait for its kernel's end, but the control block and the workers are two "
+          "kernels that run at once; unset it, or set it to 0"
+        + host_instead;
 }
 
 std::string memory_problem(const std::string& call, u64 bytes, u64 free, u64 total)

@@ -38,18 +38,21 @@ int first_usable_gpu(int count, const std::function<std::string(int)>& problem_o
 /// Of this machine: what the device "auto" means. -1: there is none, and cuda_problem(0) says why.
 int first_usable_gpu();
 
-/// How a kernel whose blocks must all be resident meets a GPU.
+/// How workers, who must all be resident beside a control block with an SM to itself, meet a GPU.
 struct launch_facts {
     std::string name;
     u32 sms = 0;
-    u32 blocks = 0;        ///< of the grid
-    u32 blocks_per_sm = 0; ///< wanted
-    u32 fit_per_sm = 0;    ///< as CUDA says
-    u32 threads = 0;       ///< of a block
-    u64 shared_bytes = 0;  ///< of a block
+    u32 workers = 0;
+    u32 workers_per_sm = 0; ///< wanted
+    u32 fit_per_sm = 0;     ///< as CUDA says
+    u32 threads = 0;        ///< of a worker
+    u64 shared_bytes = 0;   ///< of a worker
 };
-/// Empty: all blocks are resident together.
+/// Empty: they are resident together.
 std::string launch_problem(const launch_facts& f);
+
+/// What is wrong with CUDA_LAUNCH_BLOCKING in the environment (null: it is not set); empty: nothing.
+std::string launch_blocking_problem(const char* value);
 
 /// For a cudaMalloc or cudaHostAlloc of `bytes` that found no room. free, total: of the GPU's memory; 0: unknown.
 std::string memory_problem(const std::string& call, u64 bytes, u64 free, u64 total);

@@ -882,6 +882,7 @@ void runtime_core::service()
             std::this_thread::sleep_for(service_turn);
         }
     } catch (const std::exception& e) {
+        command(device::command::abort); // to whatever is resident: half of a kernel, if the other half could not be launched
         mark_dead(e.what());
     }
     away_.store(true, std::memory_order_release);

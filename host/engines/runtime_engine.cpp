@@ -91,8 +91,7 @@ u32 runtime_engine::slots_of(const program& p) const
 
 double runtime_engine::scheduling_sms()
 {
-    // A control block has a worker's place on its SM.
-    return runtime_->on_cuda() ? static_cast<double>(runtime_->control_blocks()) / runtime_->configuration().workers_per_sm : 0;
+    return runtime_->on_cuda() ? runtime_->control_blocks() : 0; // each has an SM to itself
 }
 
 /// The program's memory is not from the runtime's pool.

@@ -1,4 +1,4 @@
-// What a compile-time task list becomes: type table, host bodies, and (under nvcc) the megakernel and plain kernels.
+// What a compile-time task list becomes: type table, host bodies, and (under nvcc) the workers' kernels and plain kernels.
 #pragma once
 #include <slipstream/abi/message.hpp>
 #include <slipstream/block.hpp>
@@ -34,10 +34,10 @@ inline constexpr u32 workers_per_sm_max = 2;
 struct cuda_image {
     /// __global__ functions, for one and for two workers per SM; take one device::kernel_arguments by value. Null: the list was
     /// compiled for fewer workers.
-    const void* megakernel[workers_per_sm_max];
+    const void* workers[workers_per_sm_max];
     const void* const* plain_kernels;      ///< one __global__ function a type; takes the task struct by value
     const u32* plain_threads;              ///< block size of each
-    u32 threads;                           ///< block size of the megakernel
+    u32 threads;                           ///< block size of a worker
     u32 shared_bytes;                      ///< scratch memory of the hungriest bodies of a worker
 };
 

@@ -184,7 +184,7 @@ public:
     std::string device_name() const;
     bool on_cuda() const;
     u32 workers() const;
-    u32 control_blocks() const; ///< resident thread blocks that schedule and run no task
+    u32 control_blocks() const; ///< resident thread blocks that schedule and run no task: an SM each
     const config& configuration() const;
     u64 launches() const; ///< how often the kernel was launched
     /// History of all workers, and of window and rings (config::flight_log); only while paused or after run_batch().

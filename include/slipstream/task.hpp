@@ -263,7 +263,7 @@ constexpr u32 index_of_task()
     return index;
 }
 
-/// A compile-time list of task types: what one megakernel can run.
+/// A compile-time list of task types: what the workers of one engine can run.
 template <class... Tasks>
 struct task_list {
     static constexpr u32 size = sizeof...(Tasks);

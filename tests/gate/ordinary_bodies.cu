@@ -1,4 +1,4 @@
-// A megakernel over ordinary bodies, compiled for inspection only (tests/gate/inspect): buffers, tiles, scratch memory,
+// The workers' kernel over ordinary bodies, compiled for inspection only (tests/gate/inspect): buffers, tiles, scratch memory,
 // reductions, and pointers that a compiler would like to treat as constant.
 #include <slipstream/runtime.hpp>
 

@@ -23,7 +23,7 @@ u32 fuzz(u64 seed, u32 window, u32 per_sm, u32 threads)
     shape.tasks = 12000;
     shape.spin_max = 40;
     shape.blocks_max = random() % 3 ? 8 : 400;
-    shape.row_blocks_max = random() % 2 ? 8 : 140; // 131 or 263 workers, or thereabouts
+    shape.row_blocks_max = random() % 2 ? 8 : 140; // 131 or 262 workers, or thereabouts
     shape.matrix_rows = 24 + static_cast<u32>(random() % 100);
     std::printf("seed %llu: window %u ring %u threads %u workers per SM %u blocks %u residency %lld ms\n",
                 static_cast<unsigned long long>(seed), window, c.ring_slots, threads, per_sm, shape.blocks_max,

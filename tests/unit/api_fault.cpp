@@ -490,6 +490,48 @@ TEST_CASE("a lost device: the exception names type, name, submission and block o
     });
 }
 
+namespace {
+
+/// A launch that fails half-way, as one of two kernels may.
+class half_launching_backend final : public wrapped_backend {
+public:
+    half_launching_backend(std::unique_ptr<host::backend> inner, const host::host_arguments*& launched)
+        : wrapped_backend(std::move(inner)), launched_(launched)
+    {
+    }
+    void launch(const host::host_arguments& arguments) override
+    {
+        launched_ = &arguments;
+        throw device_error("launch of the workers: too many blocks in cooperative launch (cudaErrorCooperativeLaunchTooLarge)");
+    }
+
+private:
+    const host::host_arguments*& launched_;
+};
+
+} // namespace
+
+TEST_CASE("a launch that fails half-way: whatever is resident is told to leave, and who waits is told why", "[api][fault]")
+{
+    in_time(30, [] {
+        log_reader log;
+        const host::host_arguments* launched = nullptr;
+        host::beginning b;
+        b.around = [&](std::unique_ptr<host::backend> inner) {
+            return std::make_unique<half_launching_backend>(std::move(inner), launched);
+        };
+        host::runtime_core core(host_config(), detail::image_of<detail::platforms, count_task, copy_task, fill_task, marker_task>(),
+                                b);
+        task_handle h;
+        (void)core.submit(3, nullptr, {}, true, h);
+        has(thrown<device_error>([&] { (void)core.wait(h, deadline::max()); }), {"cudaErrorCooperativeLaunchTooLarge"});
+        REQUIRE(launched != nullptr);
+        CHECK(device::host_platform::load(device::edge::A8_command, launched->memory.page->command_word, device::order::relaxed,
+                                          device::scope::system)
+              == static_cast<u32>(device::command::abort));
+    });
+}
+
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) // which take such a request for a mistake of the program
 TEST_CASE("memory that this machine does not have is refused with the settings to lower, and a smaller runtime works",
           "[api][fault]")

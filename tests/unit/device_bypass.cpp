@@ -26,13 +26,13 @@ struct bypass_test : ingest_test {
     {
         auto& w = writers[ring];
         const u32 entries = what.ranges + (what.after >= 0);
-        w.put(abi::message_header{what.blocks, 0, what.flags, entries, 2, 1 + entries}.encode(), never);
+        (void)w.put(abi::message_header{what.blocks, 0, what.flags, entries, 2, 1 + entries}.encode(), never);
         if (what.after >= 0)
-            w.put({{abi::encode_first(abi::entry_kind::after, access_mode::none, ring), static_cast<u32>(what.after), 0, 0}},
+            (void)w.put({{abi::encode_first(abi::entry_kind::after, access_mode::none, ring), static_cast<u32>(what.after), 0, 0}},
                   never);
         for (u32 i = 0; i < what.ranges; ++i)
-            w.put({{abi::encode_first(abi::entry_kind::range, access_mode::read, 0), 0x1000 + 64 * i, 8, 0}}, never);
-        w.put({{71, 72, 0, 0}}, never);
+            (void)w.put({{abi::encode_first(abi::entry_kind::range, access_mode::read, 0), 0x1000 + 64 * i, 8, 0}}, never);
+        (void)w.put({{71, 72, 0, 0}}, never);
         REQUIRE(w.finish(never));
     }
     bool sent(u32 slot)

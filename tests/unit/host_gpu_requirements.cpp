@@ -67,19 +67,35 @@ TEST_CASE("a GPU that is not there, does not answer, is too old or too small is 
     says(gpu_problem(f, 0), {"1 SM", "needs two", "larger share"});
 }
 
-TEST_CASE("a grid that is not resident as a whole is refused before it is launched", "[host][gpu_requirements]")
+TEST_CASE("workers that are not resident together, beside the control block, are refused before they are launched",
+          "[host][gpu_requirements]")
 {
-    const launch_facts good{"NVIDIA H200", 132, 132, 1, 1, 256, 200'000};
+    const launch_facts good{"NVIDIA H200", 132, 131, 1, 1, 256, 100'000};
     CHECK(launch_problem(good).empty());
     launch_facts f = good;
     f.fit_per_sm = 0;
-    says(launch_problem(f), {"only 0 blocks", "200000 B", "lower workers_per_sm or the window"});
+    says(launch_problem(f), {"only 0 of them", "100000 B", "lower workers_per_sm"});
     f = good;
-    f.sms = 100; // of a partition
-    says(launch_problem(f), {"too small", "132 blocks", "100 fit", "sms_left_free"});
+    f.sms = 131; // of a partition: none is left that schedules
+    says(launch_problem(f), {"too small", "131 workers", "130 fit", "sms_left_free"});
     f = good;
-    f.blocks = 1;
+    f.workers = f.workers_per_sm = 2;
+    f.fit_per_sm = 2;
+    f.sms = 2;
+    CHECK(launch_problem(f).empty());
+    f.sms = 1;
+    says(launch_problem(f), {"too small", "0 fit"});
+    f.sms = 0;
+    says(launch_problem(f), {"too small", "0 fit"});
+    f = good;
+    f.workers = 0;
     says(launch_problem(f), {"too small"});
+}
+
+TEST_CASE("launches that wait for their kernel are refused, since two kernels have to run at once", "[host][gpu_requirements]")
+{
+    for (const char* value : {static_cast<const char*>(nullptr), "", "0"}) CHECK(launch_blocking_problem(value).empty());
+    says(launch_blocking_problem("1"), {"CUDA_LAUNCH_BLOCKING = 1", "unset it", "host device"});
 }
 
 TEST_CASE("memory that finds no room names the sizes and the settings to lower", "[host][gpu_requirements]")

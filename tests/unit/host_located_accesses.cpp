@@ -431,7 +431,7 @@ void check_same_bytes(u32 parts, u64 seed)
     const std::vector<const char*> names(tasks.table.size(), "random");
     const std::vector<u32> shared(tasks.table.size());
     const kernel_image image{static_cast<u32>(tasks.table.size()), tasks.table.data(), no_encoders.data(), bodies.data(),
-                             names.data(), shared.data(), nullptr};
+                             names.data(), shared.data(), nullptr, false};
     config c = host_config();
     c.parts = parts;
     c.host_workers = parts;

@@ -6,7 +6,7 @@
 namespace slipstream::workloads {
 
 inline constexpr u32 digest_task_type = 0; ///< index of digest_task in the image
-inline constexpr u32 point_task_type = 1;  ///< of task_bench's point_task: light enough to need no megakernel of its own
+inline constexpr u32 point_task_type = 1;  ///< of task_bench's point_task: light enough to need no kernel of its own
 
 kernel_image digest_image();
 

@@ -38,6 +38,8 @@ static_assert(sizeof(point_header) == 128);
 inline constexpr u32 chains = 8, chain_steps = 8;
 inline constexpr u32 multiply_adds = chains * chain_steps;
 
+inline constexpr u32 warp_lanes = 32;
+
 /// Bound by arithmetic, not by latency: eight chains keep the units of a streaming multiprocessor busy with two warps each, so that
 /// several blocks on one SM gain nothing over a single one. x -> x * x + c does not settle for this c: the result tells how many
 /// iterations there were, to the bit alike on every machine.
@@ -95,20 +97,23 @@ struct point_task {
         const u32 iterations = header->iterations, come_to = header->chains_come_to;
         const u32 candidates = graph.candidates(timestep);
         u64 sum = 0;
-        for (u32 i = block.rank(); i < candidates; i += block.size()) {
-            const u32 from = graph.candidate(timestep, point, i);
-            if (from == task_graph::no_point) continue;
-            const point_output input = outputs[static_cast<u64>((timestep - 1) % buffers) * graph.width + from];
-            if (input.timestep != timestep - 1 || input.point != from) report(*header, number, from, input);
-            sum += digest_term(from, input.digest);
-        }
-        block.sync(); // compilers may leave the threads that had an input apart from their warp, which then computes twice
-        // Every thread's chains are checked, which also keeps compilers from dropping them.
-        if (busy_chains(iterations) != come_to) sum += digest_begin(number, block.rank());
+        // The first warp checks the inputs. Nobody waits for it: the others work while those are on their way.
+        if (block.rank() < warp_lanes)
+            for (u32 i = block.rank(); i < candidates; i += block.size() < warp_lanes ? block.size() : warp_lanes) {
+                const u32 from = graph.candidate(timestep, point, i);
+                if (from == task_graph::no_point) continue;
+                const point_output input = outputs[static_cast<u64>((timestep - 1) % buffers) * graph.width + from];
+                if (input.timestep != timestep - 1 || input.point != from) report(*header, number, from, input);
+                sum += digest_term(from, input.digest);
+            }
+        // Here at the latest the warp is whole again: threads that were left apart from it would compute after the others.
+        sum = block.warp_reduce_add(sum);
+        // Every thread's chains are checked, which also keeps compilers from dropping them: a wrong one spoils the result.
+        if (busy_chains(iterations) != come_to) add_to_word(results + number, digest_begin(number, 1 + block.rank()));
         if (first == header->held) digest_work(header->hold);
 
-        const u64 digest = digest_begin(number, 0) + block.reduce_add(sum);
         if (block.rank() != 0) return;
+        const u64 digest = digest_begin(number, 0) + sum;
         outputs[static_cast<u64>(timestep % buffers) * graph.width + point] = {timestep, point, digest};
         add_to_word(results + number, digest); // a task that runs twice has twice its digest
     }

@@ -26,9 +26,10 @@ constexpr u64 inputs_usual = 200'000; // of all_to_all: a graph with more edges 
 constexpr u32 width_min = 16;         // spread has room for its radix and its sets from 11 points on
 
 /// Rows of a graph, from --tasks where it is given.
-u32 steps_of(pattern kind, u32 width, u64 tasks)
+u32 steps_of(pattern kind, u32 width, u64 tasks, u32 wanted)
 {
     if (tasks != 0) return static_cast<u32>(std::max<u64>(2, tasks / width));
+    if (wanted != 0) return wanted;
     if (kind == pattern::dom) return 4 * width; // rows grow and shrink by a point a step: three quarters of the machine at best
     if (kind == pattern::all_to_all) return static_cast<u32>(std::clamp<u64>(inputs_usual / (u64{width} * width), 8, steps_usual));
     return steps_usual;
@@ -191,8 +192,8 @@ metg_result measure_metg(const bench_setup& s, const metg_request& wanted)
     {
         const runtime_base runtime(s.configuration, image);
         r.workers = runtime.workers();
-        // A block that schedules has a place of its own on a GPU; threads of the host have none.
-        r.places = r.workers + (s.device.is_cuda() ? runtime.control_blocks() : 0);
+        // A block that schedules has an SM to itself on a GPU; threads of the host have no place.
+        r.places = r.workers + (s.device.is_cuda() ? runtime.control_blocks() * s.configuration.workers_per_sm : 0);
     }
     r.threads = image.cuda != nullptr && s.device.is_cuda() ? image.cuda->threads : 1;
     r.longest_us = s.device.is_cuda() ? longest_us_cuda : longest_us_host;
@@ -206,10 +207,11 @@ metg_result measure_metg(const bench_setup& s, const metg_request& wanted)
         const auto kind =
             static_cast<pattern>(std::find(std::begin(workloads::pattern_names), std::end(workloads::pattern_names), name)
                                  - std::begin(workloads::pattern_names));
+        const u32 steps = steps_of(kind, width, s.how_long.tasks, wanted.steps);
         const auto work = workloads::make_task_bench(s.device,
                                                      {{"pattern", name},
                                                       {"width", std::to_string(width)},
-                                                      {"steps", std::to_string(steps_of(kind, width, s.how_long.tasks))},
+                                                      {"steps", std::to_string(steps)},
                                                       {"buffers", std::to_string(wanted.buffers)},
                                                       {"work_us", "0"}},
                                                      1, s.lose_a_task);

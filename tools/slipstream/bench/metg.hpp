@@ -17,6 +17,7 @@ struct metg_request {
     std::vector<std::string> patterns;
     std::vector<std::string> engines;
     u32 buffers = 2; ///< outputs of a point, used in turn; 0: one for each step
+    u32 steps = 0;   ///< rows, where the user has not said how many tasks; 0: as many as is usual for the pattern
 };
 
 /// Engines that METG compares where the user names none, those of them that the device has.

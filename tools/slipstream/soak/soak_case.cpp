@@ -122,8 +122,7 @@ void soak_case::fit()
         return;
     }
     threads = 1;
-    window = std::clamp(window, 16u, per_sm == 2 ? 64u : 512u); // beside what parts need of a GPU's fast memory,
-                                                                // and tasks of many pieces
+    window = std::clamp(window, 16u, 512u); // beside what parts need of a GPU's fast memory, and tasks of many pieces
     ring = std::max(ring, 4u);
     start = 0;
 }
@@ -142,7 +141,6 @@ soak_case draw_case(u64 seed, u32 number, u32 style)
     c.window = one_of({2, 3, 4, 16, 32, 64, 96, 256, 512, 1024});
     c.ring = one_of({2, 4, 8, 64, 1024, 16384});
     c.per_sm = random.below(6) == 0 ? 2 : 1;
-    if (c.per_sm == 2) c.window = std::min(c.window, 256u); // two share an SM's memory
     c.window = std::max(c.window, c.threads + 1);
     c.workers = one_of({1, 2, 3, 4, 8});
     c.residency_ms = one_of({1, 3, 20, 200, 200});

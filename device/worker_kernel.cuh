@@ -1,15 +1,15 @@
-// The persistent megakernel: one control block (block 0) and workers (all others), one CTA shape for all.
+// The workers' half of the megakernel: instantiated by the user, over a task list. The other half, the control block, is in the
+// library (control_kernel.cu): it knows no bodies.
 //
-// Control block: a warp each schedules, ingests, notifies and links, four admit (control_warps). Its state is copied from device
-// memory into shared memory at launch and back at park.
-// Workers: the first warp reads mail and waits for predecessors, its thread 0 answers (a thread of the third warp may wait for
+// The first warp reads mail and waits for predecessors, its thread 0 answers (a thread of the third warp may wait for
 // the next one's predecessor meanwhile), all threads run bodies; of a type whose
 // blocks have fewer threads, groups of so many draw tickets and run blocks each by itself. Bodies are dispatched by comparisons
 // over a compile-time list (with_type), in one translation unit: function pointers would make ptxas spill and ignore setmaxnreg.
 #pragma once
-#include "device/control.hpp"
 #include "device/cuda_platform.cuh"
 #include "device/kernel_arguments.hpp"
+#include "device/placement.cuh"
+#include "device/worker.hpp"
 #include <slipstream/cuda_block.cuh>
 #include <slipstream/kernel_image.hpp>
 #include <tuple>
@@ -261,20 +261,16 @@ static_assert(polls_between >= cuda_platform::look_for_stop,
               "await() counts its polls anew each time: with fewer it would never look for a park");
 
 template <class List, u32 Threads>
-__device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned char* arena)
+__device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>& args, u32 worker, unsigned char* arena)
 {
     using P = cuda_platform;
     __shared__ worker_shared of_this_worker;
     worker_shared& shared = in_register(of_this_worker);
     inbox<P>& box = shared.box;
-    u32 sm;
-    asm("mov.u32 %0, %%smid;" : "=r"(sm));
+    const u32 sm = this_sm();
     const bool leader = threadIdx.x == 0;
     const bool recorder = threadIdx.x == 32;
-    // Block 1 runs on the other SM of the control block's TPC (seen on an H200, with a block on each SM). The two share an
-    // instruction cache, it seems, and slow each other down (device/tried.md). So it is the last worker, which gets a task where
-    // all others have one; worker 0 is not.
-    worker_port<P> port(args.memory, box, gridDim.x - 1 - blockIdx.x, sm, leader);
+    worker_port<P> port(args.memory, box, worker, sm, leader);
     if (leader) {
         for (body_end& e : shared.ends) e = {};
         shared.times.wait_ns = 0;
@@ -477,66 +473,17 @@ __device__ void run_worker(const kernel_arguments<cuda_platform>& args, unsigned
     }
 }
 
-__device__ inline void copy_words(void* to, const void* from, u32 bytes)
-{
-    auto* const out = static_cast<uint4*>(to);
-    const auto* const in = static_cast<const uint4*>(from);
-    for (u32 i = threadIdx.x; i < bytes / 16; i += blockDim.x) out[i] = in[i];
-}
-
 extern __shared__ __align__(16) unsigned char dynamic_shared[];
 
-// Inlined: the kernel's parameters are then read at places known when it is compiled; called, by an address.
-template <class Role, class Lanes = cuda_platform::team, class... More>
-__device__ __forceinline__ void run_resident(const kernel_arguments<cuda_platform>& args, More... more)
-{
-    const control_state<cuda_platform> state(args.memory.n, args.offsets, dynamic_shared, args.far);
-    Lanes lanes;
-    Role role(args.memory, state, more...);
-    run_role<cuda_platform>(role, lanes);
-}
-
-template <u32 PerSm, bool Broadcasts>
-__device__ __forceinline__ void run_control(const kernel_arguments<cuda_platform>& args)
-{
-    copy_words(dynamic_shared, args.near_saved, args.offsets.near_bytes);
-    __syncthreads();
-    if (threadIdx.x == 0)
-        reset_phases<cuda_platform>({args.memory.n, args.offsets, dynamic_shared, args.far});
-    __syncthreads();
-    using P = cuda_platform;
-    switch (threadIdx.x / 32) {
-    case control_warps::scheduler:
-        // Where there are four parts or more each has one group of workers: others are not looked for (device/tried.md).
-        if (args.memory.n.parts == 1)
-            run_resident<scheduler_role<P, cuda_worker_groups(PerSm, false), false, Broadcasts>>(args);
-        else if (PerSm == 1 && args.memory.n.workers <= 32)
-            run_resident<scheduler_role<P, 1, true, false>>(args);
-        else
-            run_resident<scheduler_role<P, cuda_worker_groups(PerSm, true), true, false>>(args);
-        break;
-    case control_warps::ingest:
-        run_resident<ingest_role<P, PerSm == 1 ? ahead_slots_max : ahead_slots_least>>(args);
-        break;
-    case control_warps::notifier: run_resident<notifier_role<P>>(args, args.residency_ns); break;
-    case control_warps::linker:
-        if (args.memory.n.parts > 1) run_resident<linker_role<P, true>>(args);
-        else run_resident<linker_role<P, false>>(args);
-        break;
-    default: run_resident<admission_role<P>, P::crew>(args); break;
-    }
-    __syncthreads();
-    copy_words(args.near_saved, dynamic_shared, args.offsets.near_bytes);
-}
-
-/// `PerSm` blocks of it fit on an SM: with one, the control roles may use twice the registers and do not spill.
+/// `PerSm` blocks of it fit on an SM: with one, bodies may use twice the registers. An engine without workers asks for nothing:
+/// that launch makes the driver load the kernel, and find the local memory that its threads need, which it could not while
+/// another kernel is resident.
 template <class List, u32 Threads, u32 PerSm>
-__global__ void __launch_bounds__(Threads, PerSm) megakernel(const __grid_constant__ kernel_arguments<cuda_platform> args)
+__global__ void __launch_bounds__(Threads, PerSm) worker_kernel(const __grid_constant__ kernel_arguments<cuda_platform> args)
 {
-    static_assert(Threads == 256, "the control block is made of eight warps");
-    // Workers first: which of the two ptxas lays out first is 2 % of a chain.
-    if (blockIdx.x != 0) run_worker<List, Threads>(args, dynamic_shared);
-    else run_control<PerSm, any_brief(List{})>(args);
+    if (args.memory.n.workers == 0) return;
+    const u32 worker = placement(args).number_of_this_worker();
+    if (worker != placement::nowhere) run_worker<List, Threads>(args, worker, dynamic_shared);
 }
 
 /// The same body launched as a kernel of its own: what the stream- and graph-based engines run. Behind a programmatic
