@@ -108,7 +108,7 @@
     X(P8_answered,        "ingest looks whether worker 0 has answered: the next task follows on that worker, in its order") \
     X(P9_watch,           "ingest and worker 0 agree by additions to one word who has the ring: the value is the message") \
     X(P10_blank,          "where the task of a blank will be: ordered by R21_bypass_fence and A4_mail. Of one that was "     \
-                          "withdrawn, whose slot may be a later one's, it is read, too, and not used")                              \
+                          "withdrawn, whose slot may be a later one's, it is read, too, and not used")                             \
     X(P11_place,          "each block of a launch says which SM it runs on: the value is the message")
 
 namespace slipstream::device {
