@@ -68,6 +68,12 @@ public:
         check(cudaGetDeviceProperties(&properties_, ordinal), "cudaGetDeviceProperties");
         if (configuration.workers_per_sm < 1 || configuration.workers_per_sm > workers_per_sm_max)
             throw config_error("workers_per_sm = " + std::to_string(configuration.workers_per_sm) + ": must be 1 or 2");
+        // Workers two by two may come to lie on all SMs that they find, one each, before another part's control block has come.
+        if (configuration.workers_per_sm > 1 && configuration.parts > 1)
+            throw config_error("workers_per_sm = " + std::to_string(configuration.workers_per_sm) + " and parts = "
+                               + std::to_string(configuration.parts)
+                               + ": each part's control block needs an SM to itself, and other parts' workers might leave it none; "
+                                 "use one of the two");
         workers_kernel_ = image_.workers[configuration.workers_per_sm - 1];
         if (workers_kernel_ == nullptr)
             throw config_error("workers_per_sm = " + std::to_string(configuration.workers_per_sm)

@@ -13,7 +13,7 @@ struct config {
                              ///< rounded up to a multiple of 32 above 16
     u32 ring_slots = 1024;   ///< 64-byte slots of each submission ring; 4 or more, rounded up to a power of two
     u32 rings = 4;           ///< submitting threads, 1 to 16; the window must have more slots than this
-    u32 workers_per_sm = 1;  ///< resident thread blocks on each SM, 1 or 2
+    u32 workers_per_sm = 1;  ///< resident thread blocks on each SM but the control block's, 1 or 2; with several parts 1
     /// Control blocks, 1 to 8: each with its share of the SMs' workers (of host_workers on the host device) and of the memory,
     /// and with a submission ring and a pool of its own. What a task costs the control block is paid in the part whose memory it
     /// touches; one that touches several is ordered in each of them, those that touch nothing go to all in turns. window,

@@ -122,6 +122,7 @@ void soak_case::fit()
         return;
     }
     threads = 1;
+    per_sm = 1; // two are for an engine of one part
     window = std::clamp(window, 16u, 512u); // beside what parts need of a GPU's fast memory, and tasks of many pieces
     ring = std::max(ring, 4u);
     start = 0;
