@@ -31,8 +31,8 @@ struct cuda_platform {
     template <class T> using word = abi::word<T>;
     template <class T> using cell = abi::cell<T>;
     using chunk_word = abi::chunk_word;
-    static constexpr u32 worker_groups = 5; ///< 160 workers: one for each SM of the largest chip;
-                                            ///< the kernel with more an SM says so
+    static constexpr u32 worker_groups = 5; ///< 160 workers: one for each SM of the largest chip; each
+                                            ///< control kernel says its own (control_kernel.cu)
     static constexpr u32 mailbox_depth = mailbox_places;
     static constexpr u32 look_at_request = 16;
     static constexpr u32 look_at_rings = 16;

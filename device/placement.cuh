@@ -1,8 +1,8 @@
 // Which SMs the blocks of a launch run on, and which worker each of them is by that.
 //
 // The two SMs of a TPC share an instruction cache, it seems, and slow each other down while both run code (seen on an H200;
-// device/tried.md). So the worker beside the control block is the last one, which gets a task where all others have one. Where
-// blocks come to lie is the GPU's choice: each says it, when it begins, and waits until all have.
+// device/tried.md). So the worker beside the control block is its part's last one, which gets a task where all others have one.
+// Where blocks come to lie is the GPU's choice: each says it, when it begins, and waits until all have.
 //
 // OWNERS  place 0: the control block · 1 + b: block b of the workers' grid. Tagged with the launch: nobody has to empty them.
 // COST    one round trip of device memory and one store a launch and block; nothing after that.

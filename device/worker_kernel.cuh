@@ -481,6 +481,7 @@ extern __shared__ __align__(16) unsigned char dynamic_shared[];
 template <class List, u32 Threads, u32 PerSm>
 __global__ void __launch_bounds__(Threads, PerSm) worker_kernel(const __grid_constant__ kernel_arguments<cuda_platform> args)
 {
+    static_assert(Threads == 256, "early_thread and early_warp are of such a block");
     if (args.memory.n.workers == 0) return;
     const u32 worker = placement(args).number_of_this_worker();
     if (worker != placement::nowhere) run_worker<List, Threads>(args, worker, dynamic_shared);

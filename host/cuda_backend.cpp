@@ -6,12 +6,12 @@
 // before (settle()).
 #include "host/backend.hpp"
 #include "device/control_kernel.hpp"
-#include "device/layout.hpp"
 #include "host/cuda_stream_port.hpp"
 #include "host/gpu_requirements.hpp"
 #include <cstdlib>
 #include <cstring>
 #include <cuda_runtime_api.h>
+#include <mutex>
 #include <new>
 #include <vector>
 
@@ -37,6 +37,11 @@ void check_memory(cudaError_t status, const char* call, std::size_t bytes)
     if (cudaMemGetInfo(&free, &total) != cudaSuccess) free = total = 0;
     throw device_error(memory_problem(call, bytes, free, total));
 }
+
+/// Held over both launches of an engine: with another engine's between them two control blocks could hold an SM each, and neither's
+/// workers find as many as they need. (Between processes that share a GPU by MPS nothing holds them apart.) And over what is read
+/// and written back of a kernel's attributes, which engines share.
+std::mutex two_launches;
 
 /// Makes a GPU the calling thread's current one for as long as it lives: a caller with several of them keeps its own.
 class current_gpu {
@@ -183,6 +188,7 @@ public:
         copy.places = places_;
         copy.launch = ++launches_;
         void* parameters[] = {&copy};
+        const std::lock_guard lock(two_launches);
         check(cudaLaunchKernel(control_kernel_, dim3(1), dim3(device::control_threads), parameters, near_bytes_, control_stream_),
               "launch of the control block");
         launched_ = true;
@@ -217,6 +223,7 @@ private:
     /// Never less than before: other runtimes, and the other parts of an engine, may launch the same kernel with more.
     static void allow_shared(const void* kernel, u32 bytes)
     {
+        const std::lock_guard lock(two_launches);
         check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                    std::max(static_cast<int>(bytes), attributes_of(kernel).maxDynamicSharedSizeBytes)),
               "cudaFuncSetAttribute (shared memory of the megakernel)");

@@ -12,14 +12,15 @@ constexpr u32 block_bytes = word_bytes / word;
 
 constexpr u32 buckets_least = 64;
 
+/// The access index names an access by 16 bits: of more, which messages of very many accesses want, it would miss some.
+bool can_name_all(const device::sizes& n) { return u64{n.pool_blocks} * device::pool_block_entries <= 0xffff; }
+
 /// The access index gives way where the rest needs the room: a large one for some accesses, the smallest for nothing.
 /// Without it every access is compared with all of the window: at 1024 slots that is six times slower.
 device::control_offsets choose_index(device::sizes& n, u64 most)
 {
     constexpr u32 words_left = 6;
-    // It names an access by 16 bits: of more, which messages of very many accesses want, it would miss some.
-    constexpr u64 nameable = 0xffff;
-    n.index_buckets = u64{n.pool_blocks} * device::pool_block_entries <= nameable ? n.index_buckets_wanted() : 0;
+    n.index_buckets = can_name_all(n) ? n.index_buckets_wanted() : 0;
     while (n.index_buckets > buckets_least && measure(n).near_bytes + words_left * word_bytes > most) n.index_buckets /= 2;
     if (measure(n).near_bytes > most) n.index_buckets = 0;
     return measure(n);
@@ -31,7 +32,8 @@ device::control_offsets choose_looks(device::sizes& n, u64 most)
 {
     for (n.ahead_slots = device::ahead_slots_max;; n.ahead_slots /= 2) {
         const device::control_offsets offsets = choose_index(n, most);
-        if (n.ahead_slots == device::ahead_slots_least || (n.index_buckets != 0 && offsets.near_bytes <= most)) return offsets;
+        const bool fits = offsets.near_bytes <= most && (n.index_buckets != 0 || !can_name_all(n));
+        if (fits || n.ahead_slots == device::ahead_slots_least) return offsets;
     }
 }
 

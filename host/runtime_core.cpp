@@ -180,7 +180,7 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     if (offsets.near_bytes > near_bytes_most)
         throw config_error("window = " + std::to_string(config_.window) + " needs " + std::to_string(offsets.near_bytes)
                            + " B of shared memory, " + std::to_string(near_bytes_most)
-                           + " B are there; lower the window or workers_per_sm");
+                           + " B are there; lower the window or the number of rings");
     backend_->prepare(offsets.near_bytes);
 
     auto& m = memory_;
@@ -884,6 +884,10 @@ void runtime_core::service()
     } catch (const std::exception& e) {
         command(device::command::abort); // to whatever is resident: half of a kernel, if the other half could not be launched
         mark_dead(e.what());
+        try {
+            if (!abandoned_) abandon_unless_left();
+        } catch (const std::exception&) { // the device is lost
+        }
     }
     away_.store(true, std::memory_order_release);
 }

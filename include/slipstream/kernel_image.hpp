@@ -55,7 +55,7 @@ struct kernel_image {
 };
 
 /// Does some type promise to be brief, besides the marker, which has one block? Only tasks of such types are mailed to all workers
-/// at once, and only kernels of such lists have the code for it.
+/// at once.
 template <class... Tasks>
 constexpr bool any_brief(task_list<Tasks...>)
 {

@@ -124,8 +124,9 @@ public:
     /// destructor lets every stream go on that still waits.
     /// Behind a signal launch only kernels that are loaded: CUDA loads a kernel at its first launch and then waits for every
     /// stream, also for those that wait for tasks. Launch each once before, or set CUDA_MODULE_LOADING=EAGER.
-    /// Streams share the GPU's connections, eight by default: keep fewer signalled streams than that waiting at a time,
-    /// or the kernel's own launch stands behind one of them; CUDA_DEVICE_MAX_CONNECTIONS=32 gives more.
+    /// Streams share the GPU's connections, eight by default, of which each part of an engine takes two: keep fewer
+    /// signalled streams than are left waiting at a time, or a launch of the engine's stands behind one of them;
+    /// CUDA_DEVICE_MAX_CONNECTIONS=32 gives more.
     void after_stream(cuda_stream stream);
     void signal_stream(cuda_stream stream, task_handle handle);
 

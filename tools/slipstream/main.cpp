@@ -45,7 +45,7 @@ void add_engine_flags(CLI::App& app, options& o)
     app.add_option("--device", o.device, "auto, cuda, cuda:N or host")->capture_default_str();
     add_whole(app, "--window", o.window, {16, 4096}, "in-flight tasks of the slipstream engine, 16 to 4096");
     add_whole(app, "--ring", o.ring, {4, 1u << 24}, "slots of the submission ring, 4 or more");
-    add_whole(app, "--workers-per-sm", o.workers_per_sm, {1, 2}, "resident thread blocks on each SM, 1 or 2");
+    add_whole(app, "--workers-per-sm", o.workers_per_sm, {1, 2}, "resident thread blocks on each SM, 1 or 2; with --parts 1");
     add_whole(app, "--parts", o.parts, {1, 8},
               "of the slipstream engine, each with a control block, a ring, "
               "and its share of the SMs and of the memory, 1 to 8");
