@@ -8,7 +8,6 @@ device::control_offsets measure(const device::sizes& n) { return device::control
 
 constexpr u32 word = device::pool_word_blocks;
 constexpr u32 word_bytes = 32 * (sizeof(abi::access_entry) + sizeof(u16)); // the entry, and where the index has it
-constexpr u32 block_bytes = word_bytes / word;
 
 constexpr u32 buckets_least = 64;
 
@@ -27,7 +26,7 @@ device::control_offsets choose_index(device::sizes& n, u64 most)
 }
 
 /// The longest looks across the bus that leave it some room: shorter ones cost more than a smaller index (raw ranges at a
-/// window of 1024: looks of 64 slots, 256 buckets 2.5 M tasks/s, 128 and 128 3.2).
+/// window of 1024: looks of 64 slots, 256 buckets 2.5 M tasks/s, 128 and 128 3.0 to 3.1).
 device::control_offsets choose_looks(device::sizes& n, u64 most)
 {
     for (n.ahead_slots = device::ahead_slots_max;; n.ahead_slots /= 2) {
