@@ -6,8 +6,7 @@
 #include "device/control.hpp"
 #include "device/control_kernel.hpp"
 #include "device/cuda_platform.cuh"
-#include "device/kernel_arguments.hpp"
-#include "device/placement.cuh"
+#include "device/muster.cuh"
 
 namespace slipstream::device {
 namespace {
@@ -35,15 +34,20 @@ __device__ __forceinline__ void run_resident(const kernel_arguments<cuda_platfor
     run_role<cuda_platform>(role, lanes);
 }
 
+/// When it begins to schedule, all workers are there.
 /// Many: workers. The same roles laid out otherwise are 8 % slower or as fast, by the instruction cache, it seems: with a third
 /// scheduler, in other orders, with one scheduler a kernel (device/tried.md). So what is changed here is measured anew.
 template <bool Many>
 __global__ void __launch_bounds__(control_threads, 1) control_kernel(const __grid_constant__ kernel_arguments<cuda_platform> args)
 {
     using P = cuda_platform;
-    if (threadIdx.x == 0) placement(args).tell(0);
     copy_words(dynamic_shared, args.near_saved, args.offsets.near_bytes);
-    __syncthreads();
+    bool goes = false;
+    if (threadIdx.x < 32) {
+        P::team team;
+        goes = muster_of(args).gather(team, this_sm());
+    }
+    if (!__syncthreads_or(goes)) return;
     if (threadIdx.x == 0) reset_phases<P>({args.memory.n, args.offsets, dynamic_shared, args.far});
     __syncthreads();
     switch (threadIdx.x / 32) {

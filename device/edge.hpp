@@ -109,7 +109,10 @@
     X(P9_watch,           "ingest and worker 0 agree by additions to one word who has the ring: the value is the message") \
     X(P10_blank,          "where the task of a blank will be: ordered by R21_bypass_fence and A4_mail. Of one that was "     \
                           "withdrawn, whose slot may be a later one's, it is read, too, and not used")                             \
-    X(P11_place,          "each block of a launch says which SM it runs on: the value is the message")
+    X(P11_place,          "each block of a launch says which SM it runs on: the value is the message")                    \
+    X(P12_claim,          "whoever adds to it first settles what becomes of a launch: the value is the message")           \
+    X(P13_outcome,        "and says so to all blocks: the value is the message, kernels end before anything else is read by it") \
+    X(P14_void,           "and to the host, of a launch that is void: read when the kernels have left")
 
 namespace slipstream::device {
 

@@ -1,6 +1,6 @@
 // What a launch hands to both halves of the megakernel.
 #pragma once
-#include "device/layout.hpp"
+#include "device/muster.hpp"
 
 namespace slipstream::device {
 
@@ -11,8 +11,10 @@ struct kernel_arguments {
     unsigned char* near_saved; ///< device memory: the control block's fast memory between launches
     unsigned char* far;        ///< device memory: what did not fit into fast memory
     u64 residency_ns;
-    typename P::template word<u32>* places; ///< device memory: where the blocks run (placement.cuh). Null on the host
-    u32 launch;                             ///< number of this launch
+    // Of the GPU alone: threads of the host device begin all together, or none does.
+    muster_memory<P> muster_words;
+    u32 launch;      ///< number of this launch
+    u64 patience_ns; ///< of blocks that wait for others
 };
 
 } // namespace slipstream::device

@@ -167,6 +167,7 @@ template <class P>
 struct host_page {
     alignas(abi::line_bytes) typename P::template word<u32> command_word;
     alignas(abi::line_bytes) typename P::template word<u32> heartbeat;
+    typename P::template word<u32> void_launch; ///< number of the last launch that did not go (muster.hpp)
     alignas(abi::line_bytes) typename P::template word<u32> failures_read; ///< host -> notifier: records that may be overwritten
     alignas(abi::line_bytes) typename P::chunk_word failures[failures_kept]; ///< the last ones; see failure_record
 };

@@ -236,8 +236,9 @@ struct watch_tables {
         const u32 waiting = book->waiting;
         if (its_ring && waiting != 0) return slots < waiting ? slots : waiting;
         if (book->state == watch_book::on) {
-            // Has worker 0 come to that blank? Then it has seen the message, or will.
-            if (its_ring && watch_word::between(book->known, watch_word::id_in(lower)) - 1 < out()) return 0;
+            // Has worker 0 come to that blank? Then it has seen the message, or will. What was seen of the word may be older than
+            // the message by half a bus round trip: it is looked at once more.
+            if (its_ring && (has_come_to(lower) || has_come_to(look(team)))) return 0;
             withdraw(team);
         }
         return book->state != watch_book::off || book->waiting != 0 ? 0 : ~0u;
@@ -267,6 +268,16 @@ struct watch_tables {
     }
 
 private:
+    /// By the lower half of the word: has worker 0 come to a blank that is out?
+    SLIPSTREAM_BOTH bool has_come_to(u32 lower) const
+    {
+        return watch_word::between(book->known, watch_word::id_in(lower)) - 1 < out();
+    }
+    SLIPSTREAM_BOTH u32 look(team_type& team) const
+    {
+        const u64 raw = team.leader() ? P::load(edge::P9_watch, *word, order::relaxed, scope::device) : 0;
+        return team.broadcast(watch_word{raw}.lower());
+    }
     /// Number of the first task that was taken and is not decoded.
     SLIPSTREAM_BOTH u32 first_waiting() const { return book->number - out() + 1 - book->waiting; }
     SLIPSTREAM_BOTH void move_withdrawn(u32 to) const

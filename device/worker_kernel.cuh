@@ -7,8 +7,7 @@
 // over a compile-time list (with_type), in one translation unit: function pointers would make ptxas spill and ignore setmaxnreg.
 #pragma once
 #include "device/cuda_platform.cuh"
-#include "device/kernel_arguments.hpp"
-#include "device/placement.cuh"
+#include "device/muster.cuh"
 #include "device/worker.hpp"
 #include <slipstream/cuda_block.cuh>
 #include <slipstream/kernel_image.hpp>
@@ -483,8 +482,11 @@ __global__ void __launch_bounds__(Threads, PerSm) worker_kernel(const __grid_con
 {
     static_assert(Threads == 256, "early_thread and early_warp are of such a block");
     if (args.memory.n.workers == 0) return;
-    const u32 worker = placement(args).number_of_this_worker();
-    if (worker != placement::nowhere) run_worker<List, Threads>(args, worker, dynamic_shared);
+    __shared__ u32 number;
+    if (threadIdx.x == 0) number = muster_of(args).join(blockIdx.x, this_sm());
+    __syncthreads();
+    const u32 worker = number;
+    if (worker != muster<cuda_platform>::nowhere) run_worker<List, Threads>(args, worker, dynamic_shared);
 }
 
 /// The same body launched as a kernel of its own: what the stream- and graph-based engines run. Behind a programmatic

@@ -173,7 +173,6 @@ public:
             allow_shared(workers_kernel_, shared_);
             fit = blocks_that_fit(shared_);
         }
-        places_ = static_cast<decltype(places_)>(take_device((1 + workers_) * sizeof *places_));
         if (const std::string problem = launch_problem({properties_.name, static_cast<u32>(properties_.multiProcessorCount),
                                                         workers_, per_sm_, fit, image_.threads, shared_});
             !problem.empty())
@@ -185,8 +184,6 @@ public:
         check(cudaSetDevice(device_), "cudaSetDevice"); // of the service thread, which is ours
         settle();
         host_arguments copy = arguments;
-        copy.places = places_;
-        copy.launch = ++launches_;
         void* parameters[] = {&copy};
         const std::lock_guard lock(two_launches);
         check(cudaLaunchKernel(control_kernel_, dim3(1), dim3(device::control_threads), parameters, near_bytes_, control_stream_),
@@ -261,8 +258,6 @@ private:
     u32 workers_ = 0;
     u32 near_bytes_ = 0; ///< shared memory of the control block
     u32 shared_ = 0;     ///< of a worker, for bodies
-    device::host_platform::word<u32>* places_ = nullptr; ///< device memory
-    u32 launches_ = 0;
     bool settled_ = false;
     bool launched_ = false;
     std::unique_ptr<stream_port> port_ = make_cuda_stream_port();

@@ -25,6 +25,9 @@ constexpr auto service_turn = std::chrono::microseconds(50);
 constexpr auto watch_turn = std::chrono::milliseconds(10);
 constexpr auto leave_grace = std::chrono::milliseconds(500); ///< for a kernel that is told to leave where nothing moves
 constexpr u32 flight_samples_each = 8; ///< samples for each entry of a worker's flight log
+// Of a launch's blocks, with others that do not come (device/muster.hpp).
+constexpr u64 patience_min_ns = 25'000'000;
+constexpr u64 patience_max_ns = 3'200'000'000;
 constexpr auto longest_limit = std::chrono::hours(24 * 365 * 100); ///< can be counted in nanoseconds, and added to the time of day
 constexpr u64 staging_bytes_min = 4096;
 
@@ -240,6 +243,9 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
     arguments_.near_saved = static_cast<unsigned char*>(backend_->take_device(offsets.near_bytes));
     arguments_.far = static_cast<unsigned char*>(backend_->take_device(offsets.far_bytes));
     arguments_.residency_ns = static_cast<u64>(config_.residency.count()) * 1000000;
+    resident(arguments_.muster_words.outcome, 1);
+    resident(arguments_.muster_words.claims, 2);
+    resident(arguments_.muster_words.places, 1 + n.workers);
     std::vector<abi::chunk> near(offsets.near_bytes / 16), far(offsets.far_bytes / 16);
     auto* const near_image = reinterpret_cast<unsigned char*>(near.data());
     auto* const far_image = reinterpret_cast<unsigned char*>(far.data());
@@ -842,6 +848,22 @@ void runtime_core::command(device::command c)
     P::store(edge::R8_command, memory_.page->command_word, static_cast<u32>(c), order::release, scope::system);
 }
 
+/// The last launch, or one of so many before it.
+bool runtime_core::was_void(u32 launches_back) const
+{
+    const u32 last = P::load(edge::P14_void, memory_.page->void_launch, order::relaxed, scope::system);
+    return last != 0 && static_cast<u32>(launches()) - last <= launches_back;
+}
+
+/// Of the next launch. Longer from one void launch to the next: a tool that slows launches down may need it. And never the same,
+/// as two engines whose control blocks each hold an SM that the other's workers need had better not both give way.
+void runtime_core::choose_patience()
+{
+    patience_ns_ = was_void(0) ? std::min(2 * patience_ns_, patience_max_ns) : patience_min_ns;
+    const auto now = static_cast<u64>(std::chrono::steady_clock::now().time_since_epoch().count());
+    arguments_.patience_ns = patience_ns_ + patience_ns_ / 1024 * (now % 1024);
+}
+
 /// Launches while something is unfinished and nobody paused; tells the kernel to leave when somebody did, or at the end.
 void runtime_core::service()
 {
@@ -869,6 +891,8 @@ void runtime_core::service()
                     if (paused_.load(std::memory_order_seq_cst)) continue;
                     command(config_.batch ? device::command::drain : device::command::run);
                     const nvtx_range launching(launches() == 0 ? "launch" : "relaunch");
+                    choose_patience();
+                    arguments_.launch = static_cast<u32>(launches()) + 1;
                     backend_->launch(arguments_);
                     launches_.fetch_add(1, std::memory_order_relaxed);
                 } else {
@@ -954,7 +978,10 @@ u32 runtime_core::heartbeats() const { return P::load(edge::P2_heartbeat, memory
 std::string runtime_core::describe_heartbeat() const
 {
     if (heartbeats() != beats_seen_) return "\n  control block: at work; it waits for what is listed here";
-    return std::string("\n  control block: has not moved either") + (backend_->is_cuda() ? "; other work may hold the GPU" : "");
+    return std::string("\n  control block: has not moved either")
+        + (was_void(1)             ? "; its workers did not find the SMs they need: other work holds some of them"
+           : backend_->is_cuda() ? "; other work may hold the GPU"
+                                 : "");
 }
 
 void runtime_core::abandon_unless_left()

@@ -5,7 +5,8 @@
 //         memory pools, registration: under mutex_ (none of them on the submit path), which nobody holds while waiting
 //         batches: one thread at a time is in run_batch(), under batch_mutex_, which only pause() takes besides, to wait for it
 // STATES  of the kernel: away -> resident (service: something was published and nobody paused) -> away (residency limit, park,
-//         drain). No wake-up is lost: the service thread compares submitted with retired at every turn while the kernel is away.
+//         drain, or the launch was void: device/muster.hpp). No wake-up is lost: the service thread compares submitted with
+//         retired at every turn while the kernel is away.
 #pragma once
 #include "host/backend.hpp"
 #include "host/beginning.hpp"
@@ -194,6 +195,8 @@ private:
     void watch_progress(bool resident, bool wanted);
     u64 progress_mark() const;
     u32 heartbeats() const;
+    bool was_void(u32 launches_back) const;
+    void choose_patience();
     std::string describe_heartbeat() const;
     [[noreturn]] void end_stalled_engine(std::chrono::nanoseconds quiet, const char* limit);
     bool leaves_within(std::chrono::milliseconds limit);
@@ -261,6 +264,7 @@ private:
     u32 beats_seen_ = 0; ///< when progress was seen last
     u64 own_mark_ = 0;   ///< progress of this part, as seen last
     bool watched_at_exit_ = false; ///< exit_limit counts from the destructor's beginning
+    u64 patience_ns_ = 0; ///< of the last launch, or somewhat less
     bool abandoned_ = false; ///< a body never ended: the backend must outlive the runtime
 
     std::thread service_;

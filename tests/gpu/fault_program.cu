@@ -232,6 +232,36 @@ void stall()
     say("new runtime on the GPU", health(gpu()));
 }
 
+/// Holds an SM for itself with each block.
+__global__ void hold(u64 ns) { spin_task{ns}(ns); }
+
+/// Other work has the SMs that the workers need.
+void held()
+{
+    int shared = 0;
+    cudaStream_t others = nullptr;
+    config c = gpu();
+    c.stall_limit = 700ms;
+    fault_engine rt(c);
+    buffer<u64> x(rt, 8);
+    if (cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0) != cudaSuccess
+        || cudaFuncSetAttribute(hold, cudaFuncAttributeMaxDynamicSharedMemorySize, shared) != cudaSuccess
+        || cudaStreamCreateWithFlags(&others, cudaStreamNonBlocking) != cudaSuccess)
+        throw device_error("no stream");
+    hold<<<2, 32, shared, others>>>(1); // loaded now, while nothing is resident
+    cudaStreamSynchronize(others);
+    rt.submit(step_task{x});
+    rt.wait_all();
+    rt.pause();
+    hold<<<2, 32, shared, others>>>(3'000'000'000);
+    std::this_thread::sleep_for(5ms);
+    rt.resume();
+    rt.submit(step_task{x}, {.name = "held up"});
+    say("wait", thrown([&] { rt.wait_all(); }));
+    cudaStreamSynchronize(others);
+    say("new runtime on the GPU", health(gpu()));
+}
+
 void busy()
 {
     fault_engine rt(gpu());
@@ -297,6 +327,7 @@ int main(int count, char** arguments)
     else if (what == "endless") endless();
     else if (what == "abandoned") abandoned();
     else if (what == "stall") stall();
+    else if (what == "held") held();
     else if (what == "busy") busy();
     else if (what == "memory") memory();
     else if (what == "sound") make(mistake::none);

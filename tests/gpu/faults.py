@@ -92,6 +92,11 @@ class Faults(unittest.TestCase):
         self.assertNotIn("does not leave", said["wait"])
         self.assertEqual(said["new runtime on the GPU"], "nothing")
 
+    def test_an_engine_whose_workers_find_too_few_sms_says_so(self):
+        said = self.said("held")
+        self.has(said["wait"], "device_error", "no progress for", "its workers did not find the SMs they need")
+        self.assertEqual(said["new runtime on the GPU"], "nothing")
+
     def test_a_killed_process_leaves_the_gpu_free(self):
         for fault in ("busy", "endless"):
             with subprocess.Popen([program(), fault], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as victim:

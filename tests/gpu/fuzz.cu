@@ -59,7 +59,7 @@ TEST_CASE("random streams equal the sequential run at every window, ring and thr
 // Larger windows should fit, too, since the control block has an SM to itself; none has run yet.
 TEST_CASE("random streams equal the sequential run with two workers on an SM", "[gpu][fuzz][two_per_sm]")
 {
-    in_time(30, [] { fuzz_all(6000, 2, {16, 64, 256}); });
+    in_time(30, [] { fuzz_all(6000, 2, {16, 64, 256, 512, 1024}); });
 }
 
 // The whole life of a kernel in one launch: what the sanitizers see of the engine (tests/gpu/sanitize).

@@ -1,6 +1,8 @@
 // What other users of the GPU see while tasks flow, and that small tasks run beside a large one.
+// And that engines whose blocks do not find room wait for it without holding what they have.
 //   SLIPSTREAM_RECORD_DIR=folder   writes overlap.csv there: worker, SM, task, blocks, start and end of every pick-up
 #include "gpu_tasks.cuh"
+#include <array>
 #include <atomic>
 #include <fstream>
 #include <numeric>
@@ -11,6 +13,16 @@ using namespace slipstream::tests;
 namespace {
 
 __global__ void foreign_kernel(u32* out) { atomicAdd(out, 1u); }
+
+/// Holds an SM for itself with each block, until it is let go, 5 s at most.
+__global__ void hold(const u32* let_go)
+{
+    u64 start, now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
+    do {
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    } while (*static_cast<const volatile u32*>(let_go) == 0 && now - start < 5'000'000'000);
+}
 
 double milliseconds_of(std::chrono::steady_clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
 
@@ -141,6 +153,108 @@ TEST_CASE("a task of 200 blocks and 40 tasks of one block overlap", "[gpu][resid
                     << e.task.ring << ',' << e.task.position << ',' << e.first_block << ',' << e.blocks << ','
                     << e.start_ns - first << ',' << e.end_ns - first << '\n';
             CHECK(out.good());
+        }
+    });
+}
+
+TEST_CASE("an engine whose workers find too few SMs goes on when they are free, by another launch", "[gpu][residency]")
+{
+    in_time(30, [] {
+        int shared = 0;
+        u32* let_go = nullptr;
+        cudaStream_t others = nullptr;
+        REQUIRE(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0) == cudaSuccess);
+        REQUIRE(cudaFuncSetAttribute(hold, cudaFuncAttributeMaxDynamicSharedMemorySize, shared) == cudaSuccess);
+        REQUIRE(cudaHostAlloc(&let_go, sizeof *let_go, cudaHostAllocMapped) == cudaSuccess);
+        REQUIRE(cudaStreamCreateWithFlags(&others, cudaStreamNonBlocking) == cudaSuccess);
+        const auto set = [&](u32 value) { std::atomic_ref<u32>(*let_go).store(value); };
+        set(1);
+        hold<<<2, 32, shared, others>>>(let_go); // loaded now, while nothing is resident
+        REQUIRE(cudaStreamSynchronize(others) == cudaSuccess);
+
+        gpu_engine rt(gpu_config());
+        constexpr u32 tasks = 500; // the ring holds them
+        buffer<u32> b(rt, tasks);
+        b.upload(std::vector<u32>(tasks, 0));
+        const auto count = [&] {
+            task_handle last;
+            for (u32 i = 0; i < tasks; ++i)
+                last = rt.submit(count_task{reinterpret_cast<u64>(b.data() + i), 100}, {.accesses = writes(b.data() + i, 4)});
+            return last;
+        };
+        for (const bool pauses : {false, true}) {
+            count();
+            rt.wait_all();
+            rt.pause();
+            const u64 launches = rt.launches();
+            set(0);
+            hold<<<2, 32, shared, others>>>(let_go);
+            REQUIRE(cudaGetLastError() == cudaSuccess);
+            std::this_thread::sleep_for(5ms);
+            rt.resume();
+            const task_handle last = count();
+            // The launch is void by then. Its workers leave when they have come; CUDA makes one grid of them, and others wait.
+            CHECK(rt.wait(last, std::chrono::steady_clock::now() + (pauses ? 10ms : 200ms)).state == task_state::pending);
+            CHECK(cudaStreamQuery(others) == cudaErrorNotReady);
+            CHECK(rt.launches() == launches + 1);
+            std::thread pause;
+            if (pauses) pause = std::thread([&] { rt.pause(); });
+            std::this_thread::sleep_for(10ms);
+            set(1);
+            if (pauses) {
+                pause.join();
+                CHECK(rt.query(last).state == task_state::pending); // void by the park: nothing has begun
+                rt.resume();
+            }
+            CHECK(rt.wait(last, std::chrono::steady_clock::now() + 10s).state == task_state::complete);
+            CHECK(rt.launches() >= launches + 2);
+        }
+        rt.wait_all();
+        std::vector<u32> counts(tasks);
+        b.download(counts);
+        for (const u32 n : counts) REQUIRE(n == 4);
+        CHECK(cudaStreamDestroy(others) == cudaSuccess);
+        CHECK(cudaFreeHost(let_go) == cudaSuccess);
+    });
+}
+
+TEST_CASE("two engines on one GPU, paused and resumed together, each with all its SMs or with half of them", "[gpu][residency]")
+{
+    in_time(60, [] {
+        cudaDeviceProp properties{};
+        REQUIRE(cudaGetDeviceProperties(&properties, 0) == cudaSuccess);
+        for (const u32 left_free : {0u, static_cast<u32>(properties.multiProcessorCount) / 2}) {
+            auto c = gpu_config();
+            c.residency = 5ms;
+            c.stall_limit = 15s;
+            c.sms_left_free = left_free;
+            gpu_engine first(c), second(c);
+            constexpr u32 tasks = 60'000, rounds = 30;
+            std::array<buffer<u32>, 2> counters{buffer<u32>(first, tasks), buffer<u32>(second, tasks)};
+            std::array<gpu_engine*, 2> engines{&first, &second};
+            std::array<std::thread, 2> submitters;
+            for (auto& b : counters) b.upload(std::vector<u32>(tasks, 0));
+            for (u32 e = 0; e < 2; ++e)
+                submitters[e] = std::thread([&, e] {
+                    u32* const at = counters[e].data();
+                    for (u32 i = 0; i < tasks; ++i)
+                        engines[e]->submit(count_task{reinterpret_cast<u64>(at + i), 2000}, {.accesses = writes(at + i, 4)});
+                });
+            for (u32 round = 0; round < rounds; ++round) {
+                for (gpu_engine* const engine : engines) engine->pause();
+                for (gpu_engine* const engine : engines) engine->resume();
+                std::this_thread::sleep_for(std::chrono::milliseconds(round % 10));
+            }
+            for (std::thread& t : submitters) t.join();
+            for (u32 e = 0; e < 2; ++e) {
+                CHECK(engines[e]->wait_all());
+                std::vector<u32> counts(tasks);
+                counters[e].download(counts);
+                for (const u32 n : counts) REQUIRE(n == 1);
+                CHECK(engines[e]->launches() > 2);
+            }
+            std::printf("two engines, %u SMs left free: %llu and %llu launches\n", left_free,
+                        static_cast<unsigned long long>(first.launches()), static_cast<unsigned long long>(second.launches()));
         }
     });
 }
