@@ -13,7 +13,6 @@
 #include "device/linker.hpp"
 #include "device/notifier.hpp"
 #include "device/scheduler.hpp"
-#include "device/worker.hpp"
 
 namespace slipstream::device {
 
@@ -49,7 +48,7 @@ SLIPSTREAM_BOTH round_result end_role(typename P::template word<u32>& phase, typ
     return round_result::finished;
 }
 
-template <class P, u32 AheadSlots = ahead_slots_max>
+template <class P>
 class ingest_role {
 public:
     SLIPSTREAM_BOTH ingest_role(const engine_memory<P>& m, const control_state<P>& s) : s_(s), ingest_(m, s) {}
@@ -72,7 +71,7 @@ private:
     }
 
     const control_state<P>& s_;
-    ingest<P, AheadSlots> ingest_;
+    ingest<P> ingest_;
     command request_ = command::run;
     u32 rounds_ = 0;
 };

@@ -50,8 +50,8 @@
 
 namespace slipstream::device {
 
-/// A look ahead is `AheadSlots` ring slots long at most, 8 of them in 4 registers of a lane.
-template <class P, u32 AheadSlots = ahead_slots_max>
+/// A look ahead is `sizes::ahead_slots` ring slots long at most, 8 of them in 4 registers of a lane.
+template <class P>
 class ingest {
 public:
     using team_type = typename P::team;
@@ -116,11 +116,11 @@ private:
     static constexpr u32 staged_words = staged_slots * 16;
     static constexpr u32 no_ring = ~0u;
     static constexpr u32 brief_slots = 4; ///< messages no longer than this are decoded a lane each, others a lane a chunk
-    static constexpr u32 ahead_loads = AheadSlots * abi::slot_chunks / 32; ///< of a lane
+    static constexpr u32 ahead_loads = ahead_slots_max * abi::slot_chunks / 32; ///< of a lane
     static constexpr u32 plain_blocks_bits = 5;
     static constexpr u32 plain_entries_max = 3 * (staged_slots * abi::slot_chunks - 1);
     static_assert(plain_entries_max / pool_block_entries + 1 < 1u << plain_blocks_bits);
-    static_assert(AheadSlots <= ahead_slots_max && AheadSlots % staged_slots == 0 && AheadSlots != 0);
+    static_assert(ahead_slots_max % staged_slots == 0);
     static_assert(batch_messages == 32 && staged_slots * abi::slot_chunks == 32, "an item of a team's collectives each");
     using lane_values = typename P::template lane_array<u32, 1>;
 
@@ -214,7 +214,7 @@ private:
         if (team.leader()) s_.bus[ring_chunks_looked] += chunks;
     }
 
-    SLIPSTREAM_BOTH u32 ahead_most() const { return m_.n.ahead_slots < AheadSlots ? m_.n.ahead_slots : AheadSlots; }
+    SLIPSTREAM_BOTH u32 ahead_most() const { return m_.n.ahead_slots < ahead_slots_max ? m_.n.ahead_slots : ahead_slots_max; }
     SLIPSTREAM_BOTH u32 look_slots(u32 wanted) const { return wanted < m_.n.ring_slots ? wanted : m_.n.ring_slots; }
 
     /// Loads the next slots of each of four rings, all loads in flight together: one bus round trip for all. Not of the

@@ -22,7 +22,8 @@
 // VOID      a blank that did not become a task never had its number: the next mail has it, in the same place. The worker that
 //           declines empties that place before it says so, ingest those of later blanks and of such as were not begun. A worker
 //           that has read one forgets that it did.
-// BUSY      while worker 0 runs a task ingest looks at the ring, too: if it finds that a task waits there, it withdraws the blank.
+// BUSY      while worker 0 runs a task ingest looks at the ring, too: if a task waits there that worker 0 has not come to, it
+//           withdraws the blanks.
 // PARK      ingest does not end while there is a blank, or a task that was taken.
 // COST      the worker: looks at the ring, a bus round trip of 5 chunks each. What flies with them takes no time of its own: with
 //           the first the addition that begins the blank, and where its message is (it is looked for behind the last one, which

@@ -3,6 +3,7 @@
 // Rings, completion and the flight recorder lie in pinned memory: they can be read while the kernel is resident, hangs, or is
 // gone with its context. The window can be read only when the kernel has left, since its state lives in fast memory until then.
 #include "device/control.hpp"
+#include "device/worker.hpp"
 #include "host/runtime_core.hpp"
 #include <algorithm>
 

@@ -1,6 +1,7 @@
 // The host device: control block and workers are threads. Real bodies, real results, not GPU times.
 #include "host/backend.hpp"
 #include "device/control.hpp"
+#include "device/worker.hpp"
 #include "host/start_threads.hpp"
 #include <cassert>
 #include <algorithm>

@@ -4,6 +4,7 @@
 // what it writes. Places are plain cells, so a missing dependency is a race even where digests agree.
 #pragma once
 #include "device/control.hpp"
+#include "device/worker.hpp"
 #include "host/ring_writer.hpp"
 #include "tests/model/model_platform.hpp"
 #include <algorithm>

@@ -1,6 +1,7 @@
 // An engine made by hand over the host platform: the memory of one control block, without threads, for tests of one role.
 #pragma once
 #include "device/control.hpp"
+#include "device/worker.hpp"
 #include "device/host_platform.hpp"
 #include <algorithm>
 #include <cstring>
@@ -31,6 +32,7 @@ struct engine_shape {
     bool bypass = false;
     u32 watch_after = 0;
     u32 broadcast_copies = 0;
+    u32 ahead_slots = device::ahead_slots_max;
     bool index = true;    ///< is there room for the access index?
     u32 parts = 1;        ///< of which this one is the first, and the others are not there
 };
@@ -71,7 +73,7 @@ private:
         n.pool_blocks = shape.pool_blocks;
         n.pool_near_blocks = std::min(shape.pool_blocks, device::pool_word_blocks); // chains cross from fast memory to the rest
         n.index_buckets = shape.index ? n.index_buckets_wanted() : 0;
-        n.ahead_slots = device::ahead_slots_max;
+        n.ahead_slots = shape.ahead_slots;
         n.types = types;
         n.handles = shape.handles;
         n.staging = shape.staging;

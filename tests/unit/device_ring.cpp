@@ -23,10 +23,8 @@ struct plain_task {
 
 constexpr auto never = [] { return false; };
 
-/// `AheadSlots`: as the kernel for one worker an SM has it, or for two.
-template <u32 AheadSlots>
-struct ring_test_of {
-    explicit ring_test_of(const engine_shape& shape)
+struct ring_test {
+    explicit ring_test(const engine_shape& shape)
         : engine(shape, {describe_task<plain_task>()}), ingest(engine.m, engine.s), decoded(engine.s.decoded_queue()),
           freed(engine.s.free_queue())
     {
@@ -59,12 +57,11 @@ struct ring_test_of {
     void free_slot(u32 slot) { freed.push(engine.team, slot); }
 
     hand_made_engine engine;
-    device::ingest<P, AheadSlots> ingest;
+    device::ingest<P> ingest;
     device::queue_consumer<P, u16, edge::A3_decoded, edge::R3_taken> decoded;
     device::queue_producer<P, u16, edge::R2_slot_freed, edge::A2_slot_taken> freed;
     std::vector<host::ring_writer<P>> writers;
 };
-using ring_test = ring_test_of<device::ahead_slots_max>;
 
 } // namespace
 
@@ -725,8 +722,7 @@ u64 slots_looked(ring_test& t)
 
 namespace {
 
-template <u32 AheadSlots>
-void pass_patterns()
+void pass_patterns(u32 ahead_slots)
 {
     // Ranges of each message, over and over: runs of one-slot messages of different length, others at their begin, middle and end.
     const std::vector<std::vector<u32>> patterns = {{2}, {5}, {2, 5}, {1, 0, 2, 5, 1}, {5, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2},
@@ -735,7 +731,8 @@ void pass_patterns()
         for (const auto& [ring_slots, window] :
              {std::pair{8u, 96u}, {64u, 96u}, {128u, 5u}, {128u, 11u}}) { // small: what was fetched is kept
             INFO("pattern of " << pattern.size() << " from " << pattern[0] << ", ring " << ring_slots << ", window " << window);
-            ring_test_of<AheadSlots> t({.window = 96, .window_used = window, .ring_slots = ring_slots, .pool_blocks = 1024});
+            ring_test t({.window = 96, .window_used = window, .ring_slots = ring_slots, .pool_blocks = 1024,
+                         .ahead_slots = ahead_slots});
             const u32 count = 20 * ring_slots;
             const auto ranges = [&](u32 i) { return pattern[i % pattern.size()]; };
             u32 sent = 0, done = 0;
@@ -764,8 +761,8 @@ void pass_patterns()
 
 TEST_CASE("messages of one slot, of two and of more in one look come out whole and in order, over many laps", "[device][ring]")
 {
-    pass_patterns<device::ahead_slots_max>();
-    pass_patterns<device::ahead_slots_least>();
+    pass_patterns(device::ahead_slots_max);
+    pass_patterns(device::ahead_slots_least);
 }
 
 TEST_CASE("slots or pool blocks that end within a batch: as many as find a place are taken, the next ones later", "[device][ring]")

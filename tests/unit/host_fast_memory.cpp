@@ -18,7 +18,6 @@ device::sizes engine_of(u32 window, u32 rings, u32 types)
     n.rings = rings;
     n.ring_slots = 1024;
     n.workers = 131;
-    n.lone_workers = 1;
     n.types = types;
     n.pool_blocks = ((rings + 1) * blocks_per_message + window + word - 1) / word * word;
     return n;

@@ -194,6 +194,34 @@ TEST_CASE("the chains never settle: every number of iterations comes to somethin
     CHECK(seen.size() == 2001);
 }
 
+TEST_CASE("a point whose chains come to something else than they should has another result", "[task_bench]")
+{
+    struct {
+        point_header header{};
+        point_output output{};
+        u64 result = 0;
+    } board;
+    static_assert(offsetof(decltype(board), output) == sizeof(point_header));
+    board.header.graph = graph(pattern::stencil_1d, 1, 1);
+    board.header.buffers = 1;
+    board.header.held = 1; // none
+    const u64 at = reinterpret_cast<u64>(&board);
+    const point_task task{static_cast<u32>(at), static_cast<u32>(at >> 32), 0};
+    const auto result_of = [&](u32 iterations, u32 come_to) {
+        board.header.iterations = iterations;
+        board.header.chains_come_to = come_to;
+        board.result = 0;
+        host_block block(0, 1, nullptr, 0);
+        task(block);
+        return board.result;
+    };
+    const u64 right = result_of(7, busy_chains(7));
+    CHECK(right == board.output.digest);
+    CHECK(result_of(8, busy_chains(8)) == right);
+    CHECK(result_of(7, busy_chains(8)) != right);
+    CHECK(result_of(6, busy_chains(7)) != right); // one turn of the loop is left out
+}
+
 TEST_CASE("every pattern verifies on every engine of the host device", "[task_bench]")
 {
     for (const std::string& name : all_patterns())
