@@ -1352,7 +1352,11 @@ void runtime_core::download(void* to, const void* from, u64 bytes)
 /// What the roles leave behind for the host when they end.
 void runtime_core::check_away(const char* call) const
 {
-    if (!away_.load(std::memory_order_acquire)) throw config_error(std::string(call) + " needs pause() or run_batch() first");
+    // pause() may have found the kernel away just before the service thread, about to launch, saw the pause: away in a moment.
+    for (u32 attempt = 0; !away_.load(std::memory_order_acquire); ++attempt) {
+        if (!paused_.load(std::memory_order_relaxed)) throw config_error(std::string(call) + " needs pause() or run_batch() first");
+        P::pause(attempt);
+    }
 }
 
 std::vector<flight_entry> runtime_core::flight_log()
