@@ -112,7 +112,7 @@
     X(P11_place,          "each block of a launch says which SM it runs on: the value is the message")                    \
     X(P12_claim,          "whoever adds to it first settles what becomes of a launch: the value is the message")           \
     X(P13_outcome,        "and says so to all blocks: the value is the message, kernels end before anything else is read by it") \
-    X(P14_void,           "and to the host, of a launch that is void: read when the kernels have left")
+    X(P14_void,           "and to the host, of a launch that is void: the value alone is looked at")
 
 namespace slipstream::device {
 

@@ -59,7 +59,7 @@ class muster {
 public:
     using team_type = typename P::team;
 
-    /// command_word: the host's, who may want an end.
+    /// page: the host's, who may want an end by its command word.
     SLIPSTREAM_BOTH muster(const muster_memory<P>& memory, host_page<P>& page, u32 launch, u64 patience_ns, u32 workers)
         : m_(memory), page_(page), launch_(launch), until_(P::clock_ns() + patience_ns), workers_(workers)
     {

@@ -39,8 +39,8 @@ void check_memory(cudaError_t status, const char* call, std::size_t bytes)
 }
 
 /// Held over both launches of an engine: with another engine's between them two control blocks could hold an SM each, and neither's
-/// workers find as many as they need. (Between processes that share a GPU by MPS nothing holds them apart.) And over what is read
-/// and written back of a kernel's attributes, which engines share.
+/// workers find as many as they need, until one launch is void (device/muster.hpp), as between processes that share a GPU by MPS.
+/// And over what is read and written back of a kernel's attributes, which engines share.
 std::mutex two_launches;
 
 /// Makes a GPU the calling thread's current one for as long as it lives: a caller with several of them keeps its own.
