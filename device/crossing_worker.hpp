@@ -1,6 +1,6 @@
 // The worker's part in staging tasks that cross (crossing_stage.hpp): it waits for tasks of other parts, too, and counts a block
-// for each of its own task's stand-ins when it is done. A lone worker waits so for several tasks early, of its own part, too
-// (worker_port::await_several_early()).
+// for each of its own task's stand-ins when it is done. So a lone worker waits for several tasks of its own part, too
+// (worker_port::await_several_aside()).
 //
 // COST    of a mail that crosses, beside what others cost: one load of the chunk with its stand-ins, and an addition for each of
 //         them.
@@ -68,7 +68,7 @@ struct staged_mail {
             suspects |= team.mask32([&](u32 k) { return (failures >> k & 1) != 0; });
             left &= ~reached;
             if (left == 0) break;
-            if (stopped(team, attempt, done_now)) return verdict::leave;
+            if (stopped(team, attempt == polls_max ? P::look_for_stop - 1 : attempt, done_now)) return verdict::leave;
             if (attempt == polls_max) return verdict::wait;
             P::pause(attempt);
         }
@@ -83,8 +83,8 @@ struct staged_mail {
         return failed != 0 ? verdict::skip : verdict::run;
     }
 
-    /// As worker_port::await_early().
-    SLIPSTREAM_BOTH bool await_early(team_type& team, u32 polls_max) const
+    /// As worker_port::await_aside().
+    SLIPSTREAM_BOTH bool await_aside(team_type& team, u32 polls_max) const
     {
         typename P::template lane_array<awaited_task, 1> before;
         u32 unread = low_bits(waits), left = unread;

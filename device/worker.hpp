@@ -1,7 +1,7 @@
 // The worker's side of the mailbox: wait for mail, draw tickets, answer. Bodies are run by the caller.
 //
 // wait(), read_more() and await() are called by a team of lanes (the first warp on the GPU), all else by one lane (thread 0; but
-// await_early(), which may run beside its answer, by another one); the platform's kernel spreads what they return to the block
+// await_aside(), which may run beside its answer, by another one); the platform's kernel spreads what they return to the block
 // and puts a block barrier before answer(), so that every thread's writes precede the release. The flight record of an ordinary
 // block may be any thread's: it is the second warp's first lane's there, since the leader has enough to do. Where groups of a
 // worker's threads run blocks of a ticket mail side by side, a lane of each draws, records and logs, through a port of its own
@@ -13,9 +13,10 @@
 // Mails are read all together, with their records: a mailbox of them costs one poll and one more RT.
 // A staged mail, moreover: a read of what it waits for (the first with the structs, others behind it: 1 RT, all together), polls of
 // those finished counts, all of one poll in flight together (lone workers: acquire loads), and of others one acquire fence.
-// Where the next mail is known already when a body ends, waits for tasks elsewhere, and none follows another, another warp
-// polls for it while the leader answers, and the first warp reads more mail if it is the last known: the answer's books and store,
-// one barrier, that read and the first poll are off the hop.
+// What a lone worker's mail waits for is polled for right before its body (await_aside()), when its struct is loaded and its type
+// chosen: between the poll that sees it and the body lie a store to fast memory, a barrier and a load. Where that mail is known
+// when the body before it ends, the polls begin while the leader answers, and the first warp reads more mail if it is the last
+// known: the answer's books and store, that read and the first poll are off the hop (not where some mail follows another).
 // A broadcast (broadcast.hpp) is read in the same poll, eight at a time, from the copies that 4 or 5 workers of 131 share. One that
 // has no block for this worker is answered as it is passed over: one store.
 // One that follows and waits for nobody elsewhere: nothing of that. Where both are brief and nobody elsewhere was known to
@@ -35,7 +36,7 @@
 //         R22_early_fence (release, system), then R22_early_mark: of a bypassed task (bypass.hpp), and R12, R5 behind it, too
 //         A12 (finished counts, relaxed poll) + A12_finished_fence (acquire, device): the writes of the predecessors
 //         of a staged task. A12 alone, acquire, by a lone worker; the block's barrier hands that on where other threads poll
-//         (await_early())
+//         (await_aside())
 #pragma once
 #include "device/crossing_worker.hpp"
 #include "device/scheduler.hpp"
@@ -80,7 +81,7 @@ struct worker_books {
 template <u32 Places>
 struct mail_plan {
     u32 next; ///< goes_on, answers_later
-    u32 more; ///< repeats, looks
+    u32 more; ///< repeats_from, looks
     static_assert(2 * Places <= 32);
 
     SLIPSTREAM_BOTH static bool bit(u32 word, u32 half, u32 number) { return (word >> (half * Places + number % Places) & 1) != 0; }
@@ -92,8 +93,12 @@ struct mail_plan {
     /// And the answer to this one may come with a later one: nobody looks for a park in between. Both are brief, and the
     /// scheduler says that they may (mail::joins).
     SLIPSTREAM_BOTH bool answers_later(u32 number) const { return bit(next, 1, number); }
-    /// And it is of the same type, and nothing is logged: there is nothing to do between the two bodies.
-    SLIPSTREAM_BOTH bool repeats(u32 number) const { return bit(more, 0, number); }
+    /// Lowest bit: and it is of the same type, and nothing is logged, so that there is nothing to do between the two bodies. The
+    /// bits above it: the same of the mails behind this one.
+    SLIPSTREAM_BOTH u32 repeats_from(u32 number) const
+    {
+        return (more & low_bits(Places)) * ((1u << Places) + 1) >> number % Places;
+    }
     /// The next mail follows: who answers this one looks for a park.
     SLIPSTREAM_BOTH bool looks(u32 number) const { return bit(more, 1, number); }
     /// One failed or was skipped: those that follow may have to be, too.
@@ -115,7 +120,7 @@ struct inbox {
                           ///< place of the mailbox: its mail may be awaited early, if it comes next
         static constexpr u32 early_at = 16;
         static_assert(P::mailbox_depth <= 32 - early_at);
-        /// By `plain`, may mail `number` be awaited while the one before it is answered? See worker_port::await_early().
+        /// By `plain`, may mail `number` be awaited while the one before it is answered? See worker_port::await_aside().
         SLIPSTREAM_BOTH static bool awaits_early(u32 plain, u32 number)
         {
             return (plain >> early_at >> number % P::mailbox_depth & 1) != 0;
@@ -178,7 +183,7 @@ public:
     /// there, and has them when the plan is made. Of a blank (watch.hpp) fill(letter) says where the task's struct is to be
     /// stored. While it is looked for the leader calls foresee(letter), with its task's letter if that is of the last one's type;
     /// again if it is of another; and filled(letter) when the struct is stored (both out of line: by value). `ahead`: the next
-    /// mail is known and awaited elsewhere (await_early()); if it is the last one known, there is time for one look for more.
+    /// mail is known and awaited elsewhere (await_aside()); if it is the last one known, there is time for one look for more.
     template <class Came, class Fill, class Foresee, class Filled>
     SLIPSTREAM_BOTH mail wait(team_type& team, Came came, Fill fill, Foresee foresee, Filled filled, bool ahead = false)
     {
@@ -252,7 +257,7 @@ public:
         }
         team.sync();
         came(known + 1, count);
-        const u32 wait_elsewhere = team.mask32([&](u32 k) -> bool {
+        const u32 aside = team.mask32([&](u32 k) -> bool {
             const mail& letter = box_.letter(known + 1 + k);
             if ((k >= count) | (letter.waits() == 0)) return false;
             const waits_place place = place_of_waits(letter);
@@ -260,11 +265,11 @@ public:
             const awaited_task task = awaited_task::decode(chunk);
             const bool there = (awaited_task::tag_in(chunk) == place.tag) & (letter.waits() == 1) & !letter.crosses();
             box_.only[letter.tag % P::mailbox_depth] = {there ? task.slot : no_slot, task.target};
-            return !letter.follows();
+            return awaits_aside(letter);
         });
         const plan_type plan = make_plan(team);
         // Not the next one, which is awaited at once: behind a full mailbox its place is that of a mail that is not read yet.
-        const u32 early = lone ? places_from(known + 1, wait_elsewhere & ~u32{known == box_.answered}) : 0;
+        const u32 early = places_from(known + 1, aside & ~u32{known == box_.answered});
         const u32 plain = plan.none() && !logs() ? 1 | early << inbox<P>::findings::early_at : 0;
         if (team.leader()) {
             box_.found.plan = plan;
@@ -282,7 +287,7 @@ public:
 
     /// Waits until the tasks that a staged mail waits for are done, a lane for each of them. Bounded by the stop word. To skip
     /// it is the same answer for all blocks of the task: nobody waits for a task in a slot that had failures before it, and
-    /// one that fails there later has another identity.
+    /// one that fails there later has another identity. After so many polls it looks for a park once more, and gives up.
     SLIPSTREAM_BOTH verdict await(team_type& team, const mail& letter, u32 polls_max = ~0u)
     {
         if (letter.crosses()) return await_crossing(team, letter, polls_max);
@@ -324,7 +329,7 @@ public:
                 return true;
             });
             if (left == 0) break;
-            if (stopped(team, attempt)) return verdict::leave;
+            if (stopped(team, attempt == polls_max ? P::look_for_stop - 1 : attempt)) return verdict::leave;
             if (attempt == polls_max) return verdict::wait;
             P::pause(attempt);
         }
@@ -340,17 +345,24 @@ public:
         return failed != 0 ? verdict::skip : verdict::run;
     }
 
+    /// May others than the first warp wait for what the mail waits for? Of a worker that has its SM to itself (A12 acquires), and
+    /// not where the mail follows another, since what became of that one decides.
+    SLIPSTREAM_BOTH bool awaits_aside(const mail& letter) const
+    {
+        return m_.n.lone_workers != 0 && letter.waits() != 0 && !letter.follows();
+    }
+    /// And before the one before it is answered, if that is the mail in hand?
     SLIPSTREAM_BOTH bool awaits_early(u32 number) const { return inbox<P>::findings::awaits_early(box_.found.plain, number); }
     /// Does it wait for one task of this part alone, which is known?
     SLIPSTREAM_BOTH bool awaits_one(u32 number) const { return box_.only[number % P::mailbox_depth].slot != no_slot; }
-    /// Waits for what the next mail waits for, by one lane or a team that may be others than those that answer, while the mail
-    /// before it is answered: a worker that has its SM to itself (A12 acquires), and mails for which awaits_early() holds. False:
-    /// not within so many polls, or a block in one of those slots has failed; await() is to be asked, behind that answer. Where
-    /// awaits_one() holds:
-    SLIPSTREAM_BOTH bool await_one_early(u32 number, u32 polls_max) const
+    /// Waits for what a mail waits for of which awaits_aside() holds, by one lane or a team that may be others than those that read
+    /// mail and answer, meanwhile or right before its body. False: not within so many polls, or a block in one of those slots has
+    /// failed; await() is to be asked then, which looks for a park, too. Where awaits_one() holds:
+    SLIPSTREAM_BOTH bool await_one_aside(u32 number, u32 polls_max) const
     {
         const auto only = box_.only[number % P::mailbox_depth];
         const auto& finished = m_.records[only.slot].finished;
+        SLIPSTREAM_ONE_COPY
         for (u32 attempt = 0; attempt < polls_max; ++attempt) {
             const finished_count count{P::load(edge::A12_finished, finished, order::acquire, scope::device)};
             if (count.reached(only.target)) return !count.has_failures();
@@ -359,15 +371,15 @@ public:
         return false;
     }
     /// And where it does not; to be asked of the team's leader.
-    SLIPSTREAM_BOTH bool await_several_early(team_type& team, const mail& letter, u32 polls_max) const
+    SLIPSTREAM_BOTH bool await_several_aside(team_type& team, const mail& letter, u32 polls_max) const
     {
-        return staged_of(letter).await_early(team, polls_max);
+        return staged_of(letter).await_aside(team, polls_max);
     }
     /// Either, where one team does both.
-    SLIPSTREAM_BOTH bool await_early(team_type& team, const mail& letter, u32 polls_max) const
+    SLIPSTREAM_BOTH bool await_aside(team_type& team, const mail& letter, u32 polls_max) const
     {
-        if (!awaits_one(letter.tag)) return await_several_early(team, letter, polls_max);
-        return team.leader() && await_one_early(letter.tag, polls_max);
+        if (!awaits_one(letter.tag)) return await_several_aside(team, letter, polls_max);
+        return team.leader() && await_one_aside(letter.tag, polls_max);
     }
 
     SLIPSTREAM_BOTH task_record<P>& record(const mail& letter) const { return m_.records[letter.slot()]; }

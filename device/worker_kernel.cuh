@@ -1,8 +1,8 @@
 // The workers' half of the megakernel: instantiated by the user, over a task list. The other half, the control block, is in the
 // library (control_kernel.cu): it knows no bodies.
 //
-// The first warp reads mail and waits for predecessors, its thread 0 answers (a thread of the third warp may wait for
-// the next one's predecessor meanwhile), all threads run bodies; of a type whose
+// The first warp reads mail, its thread 0 answers, a thread of the third warp or all of the fourth wait for predecessors (the first
+// one, where that takes long or is another's business, see worker_port::await_aside()), all threads run bodies; of a type whose
 // blocks have fewer threads, groups of so many draw tickets and run blocks each by itself. Bodies are dispatched by comparisons
 // over a compile-time list (with_type), in one translation unit: function pointers would make ptxas spill and ignore setmaxnreg.
 #pragma once
@@ -165,13 +165,13 @@ struct worker_shared {
     flight_record flights[P::mailbox_depth]; ///< what the recorder is told
     u32 blocks[P::mailbox_depth];
     /// Of the mail in hand, of the one before and of the next one, whose body some warps may have begun before others
-    /// have looked at this.
-    body_end ends[3];
+    /// have looked at this; and one more, since to count by four is one instruction.
+    body_end ends[4];
     bool awaited; ///< the next mail, early: it may run
     flight_times times; ///< the leader's; not in registers, which would be the bodies'
 
-    __device__ static u32 turn_after(u32 turn) { return turn == 2 ? 0 : turn + 1; }
-    __device__ static u32 turn_before(u32 turn) { return turn == 0 ? 2 : turn - 1; }
+    __device__ static u32 turn_after(u32 turn) { return (turn + 1) % 4; }
+    __device__ static u32 turn_before(u32 turn) { return (turn + 3) % 4; }
     __device__ const u32* words_of(u32 number) const { return words[number % P::mailbox_depth]; }
     __device__ struct_head head_of(u32 number) const
     {
@@ -245,19 +245,20 @@ private:
     uint4 kept_[pairs];
 };
 
-/// While it waits for other workers' tasks, a worker looks for more mail after so many polls: what comes behind the task that it
-/// waits for is planned when it is read. Of a broadcast the next one is read at once, if this was the last, and then seldom: each
-/// look makes some worker late, and all wait for the last of them.
+/// While it waits for other workers' tasks, a worker looks for more mail, and for a park, after so many polls: what comes behind
+/// the task that it waits for is planned when it is read. Of a broadcast seldom: each look makes some worker late, and all wait for
+/// the last of them.
 inline constexpr u32 polls_between = 256;
 inline constexpr u32 polls_at_first = 8; ///< then twice as many each time
-inline constexpr u32 polls_before_broadcasts = 1;
-// Who awaits the next mail while the leader answers, of neither its warp nor the recorder's: a thread, where it waits for one task
+inline constexpr u32 polls_early = 32;   ///< while the last mail is answered
+__device__ __forceinline__ u32 longer(const mail& letter, u32 polls)
+{
+    return letter.broadcast() || polls >= polls_between ? polls_between : 2 * polls;
+}
+// Who polls right before a body, of neither the leader's warp nor the recorder's: a thread, where the mail waits for one task
 // alone, else another warp: one warp for both made that thread 0.02 us later (device/tried.md).
-inline constexpr u32 polls_early = 32;
-inline constexpr u32 early_thread = 64;
-inline constexpr u32 early_warp = 3;
-static_assert(polls_between >= cuda_platform::look_for_stop,
-              "await() counts its polls anew each time: with fewer it would never look for a park");
+inline constexpr u32 aside_thread = 64;
+inline constexpr u32 aside_warp = 3;
 
 template <class List, u32 Threads>
 __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>& args, u32 worker, unsigned char* arena)
@@ -278,27 +279,40 @@ __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>
     mail mine{}, next{}; // next: the one that is at hand
     struct_head head; // of the one in hand, or of that one
     flight_record flight{}; // the recorder's: the leader has enough to do
-    P::chunk_word* flight_place = nullptr;
+    P::chunk_word* const flight_place = port.flight_place();
     const auto ask_for = [&](u32 number) {
         head = shared.head_of(number);
-        if (!recorder) return;
-        flight = shared.flight_of(number);
-        flight_place = port.flight_place();
+        if (recorder) flight = shared.flight_of(number);
     };
     inbox<P>::plan_type plan{};
     u32 plain = 0; // of the findings, and who comes next by it
     constexpr u32 by_itself = 2; // `plain` of a bypassed mail; no bit of the findings'
     bool at_hand = false; // the next mail
     bool failed_before = false; // the leader's
+    const auto take = [&](const inbox<P>::findings& found) {
+        plan = found.plan;
+        plain = mine.bypassed() ? by_itself : found.plain & ~u32{mine.crosses()};
+    };
     for (u32 turn = 0;; turn = worker_shared::turn_after(turn)) {
-        bool skipped = false;
+        // What the mail in hand waits for elsewhere others than the first warp poll for, right before its body (aside), so many
+        // times in a go; or it is the first warp that has to say what becomes of it (ask): of other mails, and between two goes.
+        bool aside = false, ask = false;
+        bool early = false; // aside, and before the last one is answered
+        u32 polls = polls_early;
         u32 blocks = 1; // what is at hand has one
         if (at_hand) {
             mine = next;
         } else {
-            // The first warp fetches mails, with the structs of all of them, and tells the others. What the next one waits for
-            // may be known already: then another thread, or a warp for several tasks, polls for it while the leader still answers.
-            const bool early = inbox<P>::findings::awaits_early(plain, mine.tag + 1);
+            const auto load = [&] { // now, so that nothing is left to be loaded when the wait is over
+                blocks = shared.blocks[mine.tag % P::mailbox_depth];
+                ask_for(mine.tag);
+            };
+            early = aside = inbox<P>::findings::awaits_early(plain, mine.tag + 1);
+            if (early) {
+                mine = port.after(mine);
+                load();
+            }
+            // The first warp fetches mails, with the structs of all of them, and tells the others.
             if (threadIdx.x < 32) {
                 P::team team;
                 team.sync(); // the leader has answered the last one
@@ -319,47 +333,48 @@ __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>
                     shared.found = box.found;
                 }
                 structs.store(port, shared);
-            } else if (early && threadIdx.x == early_thread) {
-                if (port.awaits_one(mine.tag + 1)) shared.awaited = port.await_one_early(mine.tag + 1, polls_early);
-            } else if (early && threadIdx.x / 32 == early_warp) {
-                if (!port.awaits_one(mine.tag + 1)) {
-                    P::team team;
-                    const bool runs = port.await_several_early(team, port.after(mine), polls_early);
-                    if (team.leader()) shared.awaited = runs;
+            }
+            if (!early) {
+                __syncthreads();
+                mine = shared.next;
+                if (mine.leaves()) {
+                    if (leader) port.leave(mine);
+                    return;
                 }
+                load();
+                take(shared.found);
+                aside = port.awaits_aside(mine);
+                ask = mine.staged() && !aside;
+                polls = mine.broadcast() ? polls_between : polls_at_first;
+                if (leader && port.logs() && mine.waits() != 0) shared.times.wait_ns = P::clock_ns();
             }
-            __syncthreads();
-            mine = shared.next;
-            if (mine.leaves()) {
-                if (leader) port.leave(mine);
-                return;
-            }
-            blocks = shared.blocks[mine.tag % P::mailbox_depth];
-            ask_for(mine.tag); // now, so that nothing is left to be loaded when the wait is over
-            const auto take = [&](const inbox<P>::findings& found) {
-                plan = found.plan;
-                plain = mine.bypassed() ? by_itself : found.plain & ~u32{mine.crosses()};
-            };
-            take(shared.found);
-            if (mine.staged() && !(early && shared.awaited)) {
-                // And waits for what this one waits for. Only what it finds is left to be told then.
+        }
+        const u32 type = mine.type();
+        const u32 crossing = u32{mine.crosses()};
+        u32 number = mine.tag; // when this turn is over, of the last mail that has run
+        bool skipped = false;
+        bool answered = false; // the leader's
+        for (;;) {
+            bool waits = aside;
+            if (ask) {
+                ask = false;
                 verdict decision = verdict::run;
                 bool anew = false; // something to be told
                 if (threadIdx.x < 32) {
                     P::team team;
-                    if (leader && port.logs() && mine.waits() != 0) shared.times.wait_ns = P::clock_ns();
-                    // The next broadcasts come while all wait for this one.
-                    const bool alone = !mine.broadcast();
-                    u32 polls = alone ? polls_at_first : box.count() == 1 ? polls_before_broadcasts : polls_between;
-                    for (; (decision = port.await(team, mine, polls)) == verdict::wait;
-                         polls = alone && polls < polls_between ? 2 * polls : polls_between) {
+                    for (u32 most = aside ? 0 : polls;; most = longer(mine, most)) {
+                        decision = port.await(team, mine, most);
+                        if (decision != verdict::wait) break;
                         struct_copy structs;
-                        anew |= port.read_more(team, [&](u32 first, u32 count) { structs.load(port, shared, first, count); });
+                        port.read_more(team, [&](u32 first, u32 count) { structs.load(port, shared, first, count); });
                         structs.store(port, shared);
+                        anew = true;
+                        if (aside) break;
                     }
                     anew |= decision != verdict::run;
                     if (leader && anew) box.found.decision = decision;
                 }
+                waits = false;
                 if (__syncthreads_or(anew)) {
                     const auto found = box.found;
                     if (found.decision == verdict::leave) { // parked, or aborted
@@ -367,23 +382,35 @@ __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>
                         return;
                     }
                     skipped = found.decision == verdict::skip;
+                    waits = found.decision == verdict::wait;
                     take(found);
                 }
+                polls = early ? polls_at_first : longer(mine, polls);
+                early = false;
             }
-        }
-        const u32 type = mine.type();
-        u32 number = mine.tag; // when this turn is over, of the last mail that has run
-        if (skipped) {
-            __syncthreads(); // all have read the letter
-            if (leader) {
-                port.skip();
-                shared.times.wait_ns = 0;
+            if (skipped | mine.tickets()) break;
+            if (waits && threadIdx.x / 32 == aside_warp && !port.awaits_one(mine.tag)) {
+                P::team team;
+                const bool runs = port.await_several_aside(team, mine, polls);
+                if (team.leader()) shared.awaited = runs;
             }
-        } else if (!mine.tickets()) {
             with_type<0>(List{}, type, [&]<class Task>() {
+                if (waits) {
+                    if (threadIdx.x == aside_thread && port.awaits_one(mine.tag))
+                        shared.awaited = port.await_one_aside(mine.tag, polls);
+                    __syncthreads();
+                    ask = !shared.awaited;
+                    if (early) {
+                        const auto found = shared.found;
+                        plan = found.plan;
+                        plain = found.plain & ~crossing;
+                    }
+                    if (ask) return;
+                }
                 const u32* words = shared.words_of(number);
                 u32 block = mine.block();
                 if (leader && port.logs()) shared.times.start_ns = P::clock_ns(); // then none repeats
+                u32 repeating = plan.repeats_from(number), place = number % P::mailbox_depth;
                 SLIPSTREAM_ONE_COPY
                 for (;;) {
                     if (recorder) port.note_flight(flight, *flight_place);
@@ -391,20 +418,22 @@ __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>
                     const Task task = task_of<Task>(head, words);
                     if (threads_of<Task>() == Threads || threadIdx.x < threads_of<Task>())
                         run_block<Threads>(task, 0, threadIdx.x, block, blocks, arena, shared.ends[turn].failure);
-                    const bool repeats = plan.repeats(number);
-                    if (repeats) ask_for(number + 1); // on the way while others finish
+                    const bool repeats = (repeating & 1) != 0;
+                    if (repeats) { // on the way while others finish
+                        place = (place + 1) % P::mailbox_depth;
+                        ask_for(place);
+                    }
                     __syncthreads();
                     if (!repeats || shared.ends[turn].stands()) break;
+                    repeating >>= 1;
                     turn = worker_shared::turn_after(turn);
                     number = tag_of(number + 1);
-                    words = shared.words_of(number);
+                    words = shared.words_of(place);
                     block = 0;
                     blocks = 1;
                 }
-            });
-            if ((plain & 1) != 0) { // most often, and others wait for it: what a chain needs comes after
-                at_hand = false;
-                if (leader) {
+                // Most often, and others wait for it: at once, not behind what brings all types' branches together again.
+                if ((plain & 1) != 0 && leader) {
                     const mail last = box.letter(number);
                     auto* const finished = port.finished_of(last);
                     const u32 code = shared.ends[turn].failure.code;
@@ -412,22 +441,32 @@ __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>
                     if (!failed_before && code == 0) {
                         port.answer_released(last, *finished);
                         port.count_flights(1);
-                        continue;
+                        answered = true;
                     }
                 }
-            } else {
-                at_hand = plan.goes_on(number);
-                if (at_hand) { // all loads together
-                    next = box.letter(number + 1);
-                    ask_for(number + 1);
-                    at_hand = !shared.ends[turn].stands();
-                } else if (plain == by_itself && leader) { // the host waits for it
-                    if (!failed_before && shared.ends[turn].failure.code == 0 && !port.logs()) {
-                        port.answer_bypassed(box.letter(number));
-                        port.count_flights(1);
-                        continue;
-                    }
-                }
+            });
+            if (!ask) break;
+        }
+        if (answered) {
+            at_hand = false;
+            continue;
+        }
+        if (skipped) {
+            __syncthreads(); // all have read the letter
+            if (leader) {
+                port.skip();
+                shared.times.wait_ns = 0;
+            }
+        } else if (!mine.tickets()) {
+            at_hand = (plain & 1) == 0 && plan.goes_on(number);
+            if (at_hand) { // all loads together
+                next = box.letter(number + 1);
+                ask_for(number + 1);
+                at_hand = !shared.ends[turn].stands();
+            } else if (plain == by_itself && leader && !failed_before && shared.ends[turn].failure.code == 0 && !port.logs()) {
+                port.answer_bypassed(box.letter(number)); // the host waits for it
+                port.count_flights(1);
+                continue;
             }
             if (leader && port.logs()) {
                 const mail& last = box.letter(number);
@@ -462,11 +501,10 @@ __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>
                 if (code != 0) port.fail(port.record(last), code);
                 port.answer(last, plan.looks(number));
             }
-            shared.ends[worker_shared::turn_after(turn)].stopping = port.told_to_stop(); // all have looked at it two mails ago
+            shared.ends[worker_shared::turn_after(turn)].stopping = port.told_to_stop(); // all looked at it three mails ago
             // What nobody waits for.
             port.count_flights(flights);
-            if (failed_before) shared.ends[worker_shared::turn_before(turn)].failure.code = 0; // of the mail after the next:
-                                                                                               // all have looked at the one before
+            if (failed_before) shared.ends[worker_shared::turn_before(turn)].failure.code = 0; // all have looked at it
             failed_before = code != 0;
         }
     }
@@ -480,7 +518,7 @@ extern __shared__ __align__(16) unsigned char dynamic_shared[];
 template <class List, u32 Threads, u32 PerSm>
 __global__ void __launch_bounds__(Threads, PerSm) worker_kernel(const __grid_constant__ kernel_arguments<cuda_platform> args)
 {
-    static_assert(Threads == 256, "early_thread and early_warp are of such a block");
+    static_assert(Threads == 256, "aside_thread and aside_warp are of such a block");
     if (args.memory.n.workers == 0) return;
     __shared__ u32 number;
     if (threadIdx.x == 0) number = muster_of(args).join(blockIdx.x, this_sm());

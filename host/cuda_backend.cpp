@@ -183,8 +183,7 @@ public:
     {
         check(cudaSetDevice(device_), "cudaSetDevice"); // of the service thread, which is ours
         settle();
-        host_arguments copy = arguments;
-        void* parameters[] = {&copy};
+        void* parameters[] = {const_cast<host_arguments*>(&arguments)}; // CUDA reads them
         const std::lock_guard lock(two_launches);
         check(cudaLaunchKernel(control_kernel_, dim3(1), dim3(device::control_threads), parameters, near_bytes_, control_stream_),
               "launch of the control block");

@@ -241,7 +241,10 @@ public:
             check(number < tasks.size(), "the record holds the task's own words");
             if (letter.staged()) {
                 far_staged += letter.crosses();
-                const device::verdict decision = at_hand || awaited ? device::verdict::run : port.await(team, letter);
+                // On the GPU by others than those that wait otherwise, right before the body.
+                const bool aside = !at_hand && !awaited && port.awaits_aside(letter) && port.await_aside(team, letter, 1);
+                const device::verdict decision = at_hand || awaited || aside ? device::verdict::run : port.await(team, letter);
+                awaited_aside += aside;
                 check(!at_hand || (letter.only_follows() && !port.stumbled_lately()),
                       "what is at hand waits for nobody, and nothing before it failed");
                 went_on += at_hand;
@@ -279,7 +282,7 @@ public:
             if (t.fails && (t.fails_block < 0 || letter.block() == static_cast<u32>(t.fails_block))) port.fail(record, 9);
             // On the GPU by another warp, while this one is answered: before and behind it, here.
             const bool early = !letter.tickets() && !letter.bypassed() && port.awaits_early(letter.tag + 1);
-            awaited = early && port.await_early(team, port.after(letter), 1);
+            awaited = early && port.await_aside(team, port.after(letter), 1);
             at_hand = port.plan().goes_on(letter.tag) && !stopping;
             if (at_hand && answers_late && port.plan().answers_later(letter.tag)) {
                 ++late;
@@ -288,7 +291,7 @@ public:
             if (letter.bypassed() && !t.fails) port.answer_bypassed(letter);
             else if (port.is_alone(letter)) port.answer_alone(letter);
             else port.answer(letter);
-            awaited = awaited || (early && port.await_early(team, port.after(letter), 1));
+            awaited = awaited || (early && port.await_aside(team, port.after(letter), 1));
             stopping = port.told_to_stop();
         }
     }
@@ -343,6 +346,7 @@ public:
     u32 late = 0;    ///< mails that were answered with the next one
     u32 chained = 0; ///< of the staged ones, those behind the mail that they wait for
     u32 went_on = 0; ///< of these, those that were at hand
+    u32 awaited_aside = 0; ///< of the staged ones, those that were awaited when all else was done
     u32 far_early = 0;     ///< of far_staged, those of awaited_early
     u32 awaited_early = 0; ///< and those that were awaited before the mail in front of them was answered
     u32 skipped = 0; ///< staged ones that did not run

@@ -43,7 +43,7 @@ const arrangement all_together{.fibers = {all_roles}};
 /// What was seen over all executions of a search, at most and at least.
 struct {
     u32 staged_most, staged_least, skipped_most, skipped_least, chained_most, chained_least, late_most, went_on_most;
-    u32 broadcasts_most, broadcasts_least, sent_to_all_most, awaited_early_most;
+    u32 broadcasts_most, broadcasts_least, sent_to_all_most, awaited_early_most, awaited_aside_most;
     u32 ran_staged; ///< tasks, a bit each
     bool early;
     bool untainted; ///< at the end
@@ -95,6 +95,7 @@ report run(const std::vector<test_task>& program, options how, engine_size size 
             seen.broadcasts_least = std::min(seen.broadcasts_least, e->broadcasts);
             seen.sent_to_all_most = std::max(seen.sent_to_all_most, e->s.broadcast->number);
             seen.awaited_early_most = std::max(seen.awaited_early_most, e->awaited_early);
+            seen.awaited_aside_most = std::max(seen.awaited_aside_most, e->awaited_aside);
             seen.ran_staged |= e->ran_staged;
             seen.early |= e->early;
             seen.untainted |= e->s.tainted[0] == 0;
@@ -132,6 +133,7 @@ TEST_CASE("a staged chain keeps program order in every schedule", "[model][stagi
     for (const engine_size& size : {plain, lone}) {
         CHECK_FALSE(run(pair, {.name = "staged pair"}, size).failure);
         CHECK((seen.staged_least == 1 && seen.staged_most == 1 && seen.skipped_most == 0));
+        CHECK((seen.awaited_aside_most == 1) == size.lone_workers);
         CHECK(seen.early);
         const report r = run(chain, {.name = "staged chain of three", .seconds_max = 120}, size);
         CHECK(r.exhausted);
@@ -278,6 +280,7 @@ TEST_CASE("broadcasts: tasks of several blocks mailed to all workers at once kee
         CHECK_FALSE(run(blocks_of_two, walks("three broadcasts"), size).failure);
         CHECK((seen.broadcasts_least == 6 && seen.staged_most == 4));
         CHECK((seen.awaited_early_most >= 1) == size.lone_workers);
+        CHECK((seen.awaited_aside_most >= 1) == size.lone_workers);
     }
     // Three workers: of each one has no block, another one each time.
     for (const u32 copies : {1u, 2u}) {

@@ -163,12 +163,12 @@ TEST_CASE("what comes next is awaited while the mail before it is answered, if w
             CHECK(t.ports[0].awaits_early(first.tag + 1) == lone);
             CHECK_FALSE(t.ports[0].awaits_early(first.tag + (4 - slot))); // not read
             const mail next = t.ports[0].after(first);
-            if (lone) CHECK_FALSE(t.ports[0].await_early(t.engine.team, next, 2));
+            if (lone) CHECK_FALSE(t.ports[0].await_aside(t.engine.team, next, 2));
             t.answer(0, first);
-            if (lone) CHECK_FALSE(t.ports[0].await_early(t.engine.team, next, 2)); // the other one has not
+            if (lone) CHECK_FALSE(t.ports[0].await_aside(t.engine.team, next, 2)); // the other one has not
             if (slot == 2) t.ports[1].fail(t.ports[1].record(second), 9);
             t.answer(1, second);
-            if (lone) CHECK(t.ports[0].await_early(t.engine.team, next, 2) == (slot != 2)); // that one is to be looked at
+            if (lone) CHECK(t.ports[0].await_aside(t.engine.team, next, 2) == (slot != 2)); // that one is to be looked at
             if (slot == 2) CHECK(t.ports[0].await(t.engine.team, t.take_broadcast(0, 3, 1)) == verdict::skip);
         }
     }

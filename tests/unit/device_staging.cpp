@@ -220,7 +220,7 @@ TEST_CASE("several tasks are awaited together while the mail before is answered,
             CHECK(t.ports[0].awaits_early(first.tag + 1) == lone);
             const mail next = t.ports[0].after(first);
             REQUIRE((next.slot() == 2 && next.waits() == 2));
-            const auto awaited = [&] { return t.ports[0].await_early(t.engine.team, next, 2); };
+            const auto awaited = [&] { return t.ports[0].await_aside(t.engine.team, next, 2); };
             if (lone) CHECK_FALSE(awaited());
             t.answer(0, first);
             if (lone) CHECK_FALSE(awaited()); // the other one has not
@@ -228,6 +228,31 @@ TEST_CASE("several tasks are awaited together while the mail before is answered,
             if (lone) CHECK(awaited() == (failure == 0)); // that one is to be looked at
             t.take(0, 2, 2);
             CHECK(t.ports[0].await(t.engine.team, next) == (failure == 0 ? verdict::run : verdict::skip));
+        }
+}
+
+TEST_CASE("who awaits with so many polls gives up after them, and looks for a park first", "[device][staging]")
+{
+    for (const bool lone : {false, true})
+        for (const u32 polls : {0u, 1u, 100u}) {
+            staging_test t(2);
+            t.engine.m.n.lone_workers = lone;
+            t.put(0);
+            t.put(1);
+            t.put_behind(2, {0, 1});
+            t.settle();
+            const mail first = t.take(0, 0, 0), second = t.take(1, 1, 0);
+            const mail next = t.ports[0].after(first);
+            CHECK_FALSE(t.ports[0].awaits_aside(first)); // waits for nobody
+            CHECK(t.ports[0].awaits_aside(next) == lone);
+            t.stop(device::stop_level::none);
+            t.answer(0, first);
+            CHECK(t.ports[0].await(t.engine.team, next, polls) == verdict::wait);
+            t.stop(device::stop_level::park);
+            CHECK(t.ports[0].await(t.engine.team, next, polls) == verdict::leave);
+            t.stop(device::stop_level::none);
+            t.answer(1, second);
+            CHECK(t.ports[0].await(t.engine.team, next, polls) == verdict::run);
         }
 }
 
@@ -1411,6 +1436,7 @@ TEST_CASE("the answers of a whole mailbox wait for its last mail", "[device][sta
     mail letter = t.take(0, 0, 0);
     for (u32 waiting = 0; waiting + 1 < depth; ++waiting) {
         REQUIRE(t.ports[0].plan().answers_later(letter.tag));
+        CHECK(device::lowest_bit(~t.ports[0].plan().repeats_from(letter.tag)) == depth - 1 - waiting); // so many are left
         letter = t.ports[0].after(letter);
     }
     CHECK_FALSE(t.ports[0].plan().answers_later(letter.tag));
@@ -1436,7 +1462,7 @@ TEST_CASE("an answer does not come with the next one unless both types promise t
         INFO(types);
         CHECK(t.ports[0].plan().looks(first.tag));
         CHECK(t.ports[0].plan().goes_on(first.tag));
-        CHECK(t.ports[0].plan().repeats(first.tag) == (types == 0));
+        CHECK(t.ports[0].plan().repeats_from(first.tag) % 2 == (types == 0));
         CHECK(t.ports[0].plan().answers_later(first.tag) == (types == 0));
         t.answer(0, first);
         t.answer(0, t.take(0, 1, 0));
