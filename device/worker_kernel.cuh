@@ -249,7 +249,7 @@ private:
 /// the task that it waits for is planned when it is read. Of a broadcast seldom: each look makes some worker late, and all wait for
 /// the last of them.
 inline constexpr u32 polls_between = 256;
-inline constexpr u32 polls_at_first = 8; ///< then twice as many each time
+inline constexpr u32 polls_at_first = 16; ///< then twice as many each time; some 340 cycles a poll
 inline constexpr u32 polls_early = 32;   ///< while the last mail is answered
 __device__ __forceinline__ u32 longer(const mail& letter, u32 polls)
 {
