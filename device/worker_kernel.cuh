@@ -250,15 +250,17 @@ private:
 /// the last of them.
 inline constexpr u32 polls_between = 256;
 inline constexpr u32 polls_at_first = 16; ///< then twice as many each time; some 340 cycles a poll
-inline constexpr u32 polls_early = 32;   ///< while the last mail is answered
-__device__ __forceinline__ u32 longer(const mail& letter, u32 polls)
-{
-    return letter.broadcast() || polls >= polls_between ? polls_between : 2 * polls;
-}
+inline constexpr u32 polls_early = 32;    ///< while the last mail is answered
 // Who polls right before a body, of neither the leader's warp nor the recorder's: a thread, where the mail waits for one task
 // alone, else another warp: one warp for both made that thread 0.02 us later (device/tried.md).
 inline constexpr u32 aside_thread = 64;
 inline constexpr u32 aside_warp = 3;
+
+/// So many polls after those.
+__device__ __forceinline__ u32 longer(const mail& letter, u32 polls)
+{
+    return letter.broadcast() || polls >= polls_between ? polls_between : 2 * polls;
+}
 
 template <class List, u32 Threads>
 __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>& args, u32 worker, unsigned char* arena)
