@@ -622,7 +622,7 @@ private:
         return {m_.mailboxes[letter.broadcast() ? broadcasts_at() : worker_].waits[tag % P::mailbox_depth], tag};
     }
 
-    /// Of a mail that crosses, but for its early wait: out of line, and with no more than it needs by value, since the way of all
+    /// Of a mail that crosses, but for its wait aside: out of line, and with no more than it needs by value, since the way of all
     /// others has no part of it.
     SLIPSTREAM_BOTH staged_mail<P> staged_of(const mail& letter) const
     {

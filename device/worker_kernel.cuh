@@ -402,7 +402,7 @@ __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>
                         shared.awaited = port.await_one_aside(mine.tag, polls);
                     __syncthreads();
                     ask = !shared.awaited;
-                    if (early) {
+                    if (early) { // take(), of a mail that is never bypassed
                         const auto found = shared.found;
                         plan = found.plan;
                         plain = found.plain & ~crossing;

@@ -205,22 +205,35 @@ TEST_CASE("a predecessor that is complete when its successor is looked at is not
     t.check_empty();
 }
 
+namespace {
+/// Worker 0 has the tasks of slot 0 and, staged, of slot 2, which waits for that one and for slot 1's, with worker 1.
+struct behind_two {
+    explicit behind_two(bool lone)
+    {
+        t.engine.m.n.lone_workers = lone;
+        t.put(0);
+        t.put(1);
+        t.put_behind(2, {0, 1});
+        t.settle();
+        first = t.take(0, 0, 0);
+        second = t.take(1, 1, 0);
+        next = t.ports[0].after(first);
+        REQUIRE((next.slot() == 2 && next.waits() == 2));
+    }
+    staging_test t{2};
+    mail first, second, next;
+};
+} // namespace
+
 TEST_CASE("several tasks are awaited together while the mail before is answered, by a worker that is alone on its SM",
           "[device][staging]")
 {
     for (const bool lone : {false, true})
         for (const u32 failure : {0u, 9u}) {
-            staging_test t(2);
-            t.engine.m.n.lone_workers = lone;
-            t.put(0);
-            t.put(1);
-            t.put_behind(2, {0, 1});
-            t.settle();
-            const mail first = t.take(0, 0, 0), second = t.take(1, 1, 0);
+            behind_two of(lone);
+            auto& [t, first, second, next] = of;
             CHECK(t.ports[0].awaits_early(first.tag + 1) == lone);
-            const mail next = t.ports[0].after(first);
-            REQUIRE((next.slot() == 2 && next.waits() == 2));
-            const auto awaited = [&] { return t.ports[0].await_aside(t.engine.team, next, 2); };
+            const auto awaited = [&t = of.t, &next = of.next] { return t.ports[0].await_aside(t.engine.team, next, 2); };
             if (lone) CHECK_FALSE(awaited());
             t.answer(0, first);
             if (lone) CHECK_FALSE(awaited()); // the other one has not
@@ -235,14 +248,8 @@ TEST_CASE("who awaits with so many polls gives up after them, and looks for a pa
 {
     for (const bool lone : {false, true})
         for (const u32 polls : {0u, 1u, 100u}) {
-            staging_test t(2);
-            t.engine.m.n.lone_workers = lone;
-            t.put(0);
-            t.put(1);
-            t.put_behind(2, {0, 1});
-            t.settle();
-            const mail first = t.take(0, 0, 0), second = t.take(1, 1, 0);
-            const mail next = t.ports[0].after(first);
+            behind_two of(lone);
+            auto& [t, first, second, next] = of;
             CHECK_FALSE(t.ports[0].awaits_aside(first)); // waits for nobody
             CHECK(t.ports[0].awaits_aside(next) == lone);
             t.stop(device::stop_level::none);
