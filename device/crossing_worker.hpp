@@ -22,6 +22,14 @@ SLIPSTREAM_BOTH u64 load_finished(const task_record<P>& task, bool lone)
     return P::load(edge::A12_finished, task.finished, order::relaxed, scope::device);
 }
 
+/// What became of a mail that is awaited aside (worker_port::await_aside()).
+enum class awaited : u32 {
+    not_yet,
+    runs,
+    more, ///< not yet, and there is more mail to be read
+    look, ///< what it waits for is complete, but a block in one of those slots has failed; or there is word to stop: ask await()
+};
+
 /// A staged mail as its worker has read it: of a task that crosses, which has one block, or of another that is waited for early.
 /// A value, for functions out of line.
 template <class P>
@@ -84,12 +92,13 @@ struct staged_mail {
     }
 
     /// As worker_port::await_aside().
-    SLIPSTREAM_BOTH bool await_aside(team_type& team, u32 polls_max) const
+    template <class HasCome>
+    SLIPSTREAM_BOTH awaited await_aside(team_type& team, u32 polls, bool once, HasCome has_come) const
     {
         typename P::template lane_array<awaited_task, 1> before;
         u32 unread = low_bits(waits), left = unread;
         bool failures = false;
-        for (u32 attempt = 0; attempt < polls_max; ++attempt) {
+        for (u32 attempt = 0;;) {
             if (unread != 0)
                 unread &= ~team.mask32([&](u32 k) { return (unread >> k & 1) != 0 && read(k, before.at(0, k)); });
             left &= ~team.mask32([&](u32 k) {
@@ -99,10 +108,15 @@ struct staged_mail {
                 failures |= count.has_failures();
                 return true;
             });
-            if (left == 0) return !team.any(failures);
+            if (left == 0) return team.any(failures) ? awaited::look : awaited::runs;
             P::pause(attempt);
+            if (++attempt != polls) continue;
+            const u32 came = once || !team.leader() ? 0u : static_cast<u32>(has_come());
+            if (once) return awaited::not_yet;
+            const auto what = static_cast<awaited>(team.broadcast(came));
+            if (what != awaited::not_yet) return what;
+            attempt = 0;
         }
-        return false;
     }
 
     /// Behind the fence of its answer, by the one that answers.

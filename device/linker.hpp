@@ -155,7 +155,8 @@ private:
 
     /// With so many tasks handed over, how many blocks may there be when a further one is staged? Where much else can run,
     /// workers are better kept for that; a program that is one task after another may fill the mailboxes: further ahead where
-    /// all of them promise to be brief, since what is ready later comes behind them.
+    /// all of them promise to be brief, since what is ready later comes behind them. Of such tasks two blocks a worker at any
+    /// time: a chain's parcels are larger then.
     /// Of an engine of several parts never more than there is room for: what a mail waits for may not be mailed, and none that must
     /// wait for its place may be in the way of that (crossing_stage.hpp). As many while its tasks follow each other fast.
     SLIPSTREAM_BOTH u32 most_blocks(u32 tasks, bool all_brief)
@@ -166,7 +167,8 @@ private:
             return brisk_ || room < usual ? room : usual;
         }
         const u32 brief_tasks = m_.n.broadcast_copies != 0 ? broadcast_tasks : serial_brief_tasks;
-        return tasks <= (all_brief ? brief_tasks : serial_tasks) ? P::mailbox_depth * m_.n.workers : usual;
+        if (tasks <= (all_brief ? brief_tasks : serial_tasks)) return P::mailbox_depth * m_.n.workers;
+        return all_brief ? brief_blocks * m_.n.workers : usual;
     }
 
     /// So many more tasks are complete. Does a worker get the next one within brisk_ns? Longer ones are better mailed late, to
@@ -191,7 +193,8 @@ private:
         look_again_ = false;
         const u32 handed = table_.blocks_handed();
         const u32 tasks = table_.tasks_handed();
-        if (handed >= most_blocks(tasks, true)) return false; // most often, where much else can run
+        const bool brief_till_now = table_.lasting_handed() == 0;
+        if (handed >= most_blocks(tasks, brief_till_now)) return false; // most often, where much else can run
         const u32 most = ordered_ - settled_;
         const u32 count = most < 32 ? most : 32;
         if (count == 0) return false;
@@ -210,7 +213,6 @@ private:
             return look_again_;
         }
         const u32 first = team.from_lane(entries, lowest_bit(waiting)) & ready_entry::slot_mask;
-        const bool brief_till_now = table_.lasting_handed() == 0;
         if (handed + table_.blocks(first) > most_blocks(tasks, brief_till_now && table_.is_brief(first))
             || table_.pending(first) > waits_max) { // most often
             settled_ += lowest_bit(waiting);
@@ -318,6 +320,7 @@ private:
 
     static constexpr u32 serial_tasks = 2; ///< with so many handed over, a program is taken for one task after another
     static constexpr u32 serial_brief_tasks = 5;
+    static constexpr u32 brief_blocks = 2; ///< of each worker
     static constexpr u32 broadcast_tasks = 16; ///< likewise: they take no place in single workers' mailboxes
     /// In one go, and looked for until so many are known, as one takes as long as many. Of an engine of several parts so many are
     /// linked beside reports, too.

@@ -16,12 +16,15 @@
 // What a lone worker's mail waits for is polled for right before its body (await_aside()), when its struct is loaded and its type
 // chosen: between the poll that sees it and the body lie a store to fast memory, a barrier and a load. Where that mail is known
 // when the body before it ends, the polls begin while the leader answers, and the first warp reads more mail if it is the last
-// known: the answer's books and store, that read and the first poll are off the hop (not where some mail follows another).
+// known: the answer's books and store, that read and the first poll are off the hop (not where some mail follows another). After
+// every eighth poll who polls looks whether more mail has come (1 RT, in which nobody polls); if so the first warp reads it, and
+// the polls go on.
 // A broadcast (broadcast.hpp) is read in the same poll, eight at a time, from the copies that 4 or 5 workers of 131 share. One that
 // has no block for this worker is answered as it is passed over: one store.
 // One that follows and waits for nobody elsewhere: nothing of that. Where both are brief and nobody elsewhere was known to
 // wait for the mail before it (or that is the first of two that wait for one: see scheduler), they are answered by one fence,
-// a full mailbox at most: what is left of a hop is the recorder's store and an addition.
+// a full mailbox at most: what is left of a hop is the recorder's store and an addition, and where the next one is of another type
+// the branch to that.
 //
 // One that crosses (crossing_stage.hpp): out of line, see crossing_worker.hpp.
 // A blank (watch.hpp): an addition that is waited for, then looks at the ring, out of line.
@@ -81,7 +84,7 @@ struct worker_books {
 template <u32 Places>
 struct mail_plan {
     u32 next; ///< goes_on, answers_later
-    u32 more; ///< repeats_from, looks
+    u32 more; ///< at_once_from, looks
     static_assert(2 * Places <= 32);
 
     SLIPSTREAM_BOTH static bool bit(u32 word, u32 half, u32 number) { return (word >> (half * Places + number % Places) & 1) != 0; }
@@ -93,9 +96,9 @@ struct mail_plan {
     /// And the answer to this one may come with a later one: nobody looks for a park in between. Both are brief, and the
     /// scheduler says that they may (mail::joins).
     SLIPSTREAM_BOTH bool answers_later(u32 number) const { return bit(next, 1, number); }
-    /// Lowest bit: and it is of the same type, and nothing is logged, so that there is nothing to do between the two bodies. The
-    /// bits above it: the same of the mails behind this one.
-    SLIPSTREAM_BOTH u32 repeats_from(u32 number) const
+    /// Lowest bit: and nothing is logged, so that there is nothing to do between the two bodies. The bits above it: the same of the
+    /// mails behind this one.
+    SLIPSTREAM_BOTH u32 at_once_from(u32 number) const
     {
         return (more & low_bits(Places)) * ((1u << Places) + 1) >> number % Places;
     }
@@ -356,30 +359,41 @@ public:
     /// Does it wait for one task of this part alone, which is known?
     SLIPSTREAM_BOTH bool awaits_one(u32 number) const { return box_.only[number % P::mailbox_depth].slot != no_slot; }
     /// Waits for what a mail waits for of which awaits_aside() holds, by one lane or a team that may be others than those that read
-    /// mail and answer, meanwhile or right before its body. False: not within so many polls, or a block in one of those slots has
-    /// failed; await() is to be asked then, which looks for a park, too. Where awaits_one() holds:
-    SLIPSTREAM_BOTH bool await_one_aside(u32 number, u32 polls_max) const
+    /// mail and answer, meanwhile or right before its body. After so many polls it gives up (`once`), or looks for something else
+    /// to do, and polls as often again if there is nothing. Where awaits_one() holds:
+    SLIPSTREAM_BOTH awaited await_one_aside(u32 number, u32 polls, bool once) const
     {
         const auto only = box_.only[number % P::mailbox_depth];
         const auto& finished = m_.records[only.slot].finished;
         SLIPSTREAM_ONE_COPY
-        for (u32 attempt = 0; attempt < polls_max; ++attempt) {
+        for (u32 attempt = 0;;) {
             const finished_count count{P::load(edge::A12_finished, finished, order::acquire, scope::device)};
-            if (count.reached(only.target)) return !count.has_failures();
+            if (count.reached(only.target)) return count.has_failures() ? awaited::look : awaited::runs;
             P::pause(attempt);
+            if (++attempt != polls) continue;
+            const awaited came = once ? awaited::not_yet : has_come();
+            if (once || came != awaited::not_yet) return came;
+            attempt = 0;
         }
-        return false;
     }
     /// And where it does not; to be asked of the team's leader.
-    SLIPSTREAM_BOTH bool await_several_aside(team_type& team, const mail& letter, u32 polls_max) const
+    SLIPSTREAM_BOTH awaited await_several_aside(team_type& team, const mail& letter, u32 polls, bool once) const
     {
-        return staged_of(letter).await_aside(team, polls_max);
+        return staged_of(letter).await_aside(team, polls, once, [this] { return has_come(); });
     }
     /// Either, where one team does both.
-    SLIPSTREAM_BOTH bool await_aside(team_type& team, const mail& letter, u32 polls_max) const
+    SLIPSTREAM_BOTH awaited await_aside(team_type& team, const mail& letter, u32 polls, bool once) const
     {
-        if (!awaits_one(letter.tag)) return await_several_aside(team, letter, polls_max);
-        return team.leader() && await_one_aside(letter.tag, polls_max);
+        return awaits_one(letter.tag) ? await_one_aside(letter.tag, polls, once) : await_several_aside(team, letter, polls, once);
+    }
+    /// Has word to stop come (look), or mail that was not read (more)? By one lane, while none reads mail.
+    SLIPSTREAM_BOTH awaited has_come() const
+    {
+        const u32 next = tag_of(box_.known + 1), heard = tag_of(box_.heard + 1);
+        const auto* const mine = &m_.mailboxes[worker_].mail[next % P::mailbox_depth];
+        const auto* const to_all =
+            m_.n.broadcast_copies == 0 ? mine : &m_.mailboxes[broadcasts_at()].mail[heard % P::mailbox_depth];
+        return has_come_out(m_.stop, mine, to_all, next, heard, box_.count() < P::mailbox_depth);
     }
 
     SLIPSTREAM_BOTH task_record<P>& record(const mail& letter) const { return m_.records[letter.slot()]; }
@@ -546,6 +560,17 @@ public:
     }
 
 private:
+    /// Out of line, and with no more than it needs by value; all loads fly together. Without broadcasts `to_all` is `mine`.
+    SLIPSTREAM_BOTH_RARE static awaited has_come_out(const typename P::template word<u32>* stop, const typename P::chunk_word* mine,
+                                                     const typename P::chunk_word* to_all, u32 next, u32 heard, bool room)
+    {
+        const u32 level = P::load(edge::P1_stop, *stop, order::relaxed, scope::device);
+        const u32 tag = mail::decode(P::load(edge::A4_mail, *mine, order::relaxed, scope::device)).tag;
+        const u32 tag_to_all = mail::decode(P::load(edge::A4_mail, *to_all, order::relaxed, scope::device)).tag;
+        if (level != 0) return awaited::look;
+        const bool heard_it = (mine != to_all) & broadcast_mail::reached(heard, tag_to_all);
+        return room & ((tag == next) | heard_it) ? awaited::more : awaited::not_yet;
+    }
     SLIPSTREAM_BOTH void tell_host(const mail& letter) const
     {
         const u64 position = P::get(record(letter).position); // on its way beside the fence
@@ -566,12 +591,9 @@ private:
         const u32 later = team.mask32([&](u32 k) {
             return k < pairs && box_.letter(first + k).may_wait_for(box_.letter(first + k + 1));
         });
-        const u32 alike = team.mask32([&](u32 k) {
-            return k < pairs && box_.letter(first + k).type() == box_.letter(first + k + 1).type();
-        });
         const auto places = [&](u32 bits) { return places_from(first, bits); };
         const plan_type plan{places(only) | places(later) << P::mailbox_depth,
-                             (logs() ? 0 : places(later & alike)) | places(follow) << P::mailbox_depth};
+                             (logs() ? 0 : places(later)) | places(follow) << P::mailbox_depth};
         return stumbled_lately() ? plan.stumbled() : plan;
     }
     /// Mail first + k has place (first + k) % depth.

@@ -167,7 +167,7 @@ struct worker_shared {
     /// Of the mail in hand, of the one before and of the next one, whose body some warps may have begun before others
     /// have looked at this; and one more, since to count by four is one instruction.
     body_end ends[4];
-    bool awaited; ///< the next mail, early: it may run
+    device::awaited awaited[2]; ///< what became of the mail in hand, of two goes by turns: some may still look at the last one's
     flight_times times; ///< the leader's; not in registers, which would be the bodies'
 
     __device__ static u32 turn_after(u32 turn) { return (turn + 1) % 4; }
@@ -245,24 +245,27 @@ private:
     uint4 kept_[pairs];
 };
 
-/// While it waits for other workers' tasks, a worker looks for more mail, and for a park, after so many polls: what comes behind
-/// the task that it waits for is planned when it is read. Of a broadcast seldom: each look makes some worker late, and all wait for
-/// the last of them.
+/// While it waits for other workers' tasks, a worker looks whether more mail has come, or a park, after so many polls of some 340
+/// cycles: what comes behind the task that it waits for is planned when it is read, and should be when that one runs. Where the
+/// first warp polls, to look is to read mail, which takes longer: after twice as many polls each time, up to polls_between. Of a
+/// broadcast seldom: each look makes some worker late, and all wait for the last of them.
+inline constexpr u32 polls_at_first = 8;
 inline constexpr u32 polls_between = 256;
-inline constexpr u32 polls_at_first = 16; ///< then twice as many each time; some 340 cycles a poll
-inline constexpr u32 polls_early = 32;    ///< while the last mail is answered
+inline constexpr u32 polls_meanwhile = 32; ///< while the first warp answers, or reads mail, and looks for a park itself
 // Who polls right before a body, of neither the leader's warp nor the recorder's: a thread, where the mail waits for one task
 // alone, else another warp: one warp for both made that thread 0.02 us later (device/tried.md).
 inline constexpr u32 aside_thread = 64;
 inline constexpr u32 aside_warp = 3;
 
+__device__ __forceinline__ u32 first_polls(const mail& letter) { return letter.broadcast() ? polls_between : polls_at_first; }
 /// So many polls after those.
 __device__ __forceinline__ u32 longer(const mail& letter, u32 polls)
 {
     return letter.broadcast() || polls >= polls_between ? polls_between : 2 * polls;
 }
 
-template <class List, u32 Threads>
+/// `Alone`: it has its SM to itself (sizes::lone_workers). Only then do others than the first warp wait.
+template <class List, u32 Threads, bool Alone>
 __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>& args, u32 worker, unsigned char* arena)
 {
     using P = cuda_platform;
@@ -296,11 +299,11 @@ __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>
         plain = mine.bypassed() ? by_itself : found.plain & ~u32{mine.crosses()};
     };
     for (u32 turn = 0;; turn = worker_shared::turn_after(turn)) {
-        // What the mail in hand waits for elsewhere others than the first warp poll for, right before its body (aside), so many
-        // times in a go; or it is the first warp that has to say what becomes of it (ask): of other mails, and between two goes.
+        // What the mail in hand waits for elsewhere others than the first warp poll for, right before its body (aside), in a go or
+        // several; or it is the first warp that has to say what becomes of it (ask): of other mails, and if a go ended so.
         bool aside = false, ask = false;
         bool early = false; // aside, and before the last one is answered
-        u32 polls = polls_early;
+        u32 polls = polls_meanwhile; // then a look for something else to do
         u32 blocks = 1; // what is at hand has one
         if (at_hand) {
             mine = next;
@@ -309,7 +312,7 @@ __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>
                 blocks = shared.blocks[mine.tag % P::mailbox_depth];
                 ask_for(mine.tag);
             };
-            early = aside = inbox<P>::findings::awaits_early(plain, mine.tag + 1);
+            early = aside = Alone && inbox<P>::findings::awaits_early(plain, mine.tag + 1);
             if (early) {
                 mine = port.after(mine);
                 load();
@@ -345,27 +348,30 @@ __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>
                 }
                 load();
                 take(shared.found);
-                aside = port.awaits_aside(mine);
+                aside = Alone && port.awaits_aside(mine);
                 ask = mine.staged() && !aside;
-                polls = mine.broadcast() ? polls_between : polls_at_first;
+                polls = first_polls(mine);
                 if (leader && port.logs() && mine.waits() != 0) shared.times.wait_ns = P::clock_ns();
             }
         }
-        const u32 type = mine.type();
+        u32 type = mine.type();
+        u32 block = mine.block();
         const u32 crossing = u32{mine.crosses()};
         u32 number = mine.tag; // when this turn is over, of the last mail that has run
         bool skipped = false;
         bool answered = false; // the leader's
-        for (;;) {
+        // Does the first warp read mail while the others poll, and has it something to tell when they have done so?
+        bool reads = false, tells = early;
+        auto became = awaited::runs;
+        for (u32 go = 0;; go ^= 1) {
             bool waits = aside;
-            if (ask) {
-                ask = false;
+            if (ask | reads) {
                 verdict decision = verdict::run;
                 bool anew = false; // something to be told
                 if (threadIdx.x < 32) {
                     P::team team;
                     for (u32 most = aside ? 0 : polls;; most = longer(mine, most)) {
-                        decision = port.await(team, mine, most);
+                        decision = ask ? port.await(team, mine, most) : verdict::wait;
                         if (decision != verdict::wait) break;
                         struct_copy structs;
                         port.read_more(team, [&](u32 first, u32 count) { structs.load(port, shared, first, count); });
@@ -374,80 +380,94 @@ __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>
                         if (aside) break;
                     }
                     anew |= decision != verdict::run;
-                    if (leader && anew) box.found.decision = decision;
+                    if (leader && !ask) shared.found = box.found;
+                    else if (leader && anew) box.found.decision = decision;
                 }
-                waits = false;
-                if (__syncthreads_or(anew)) {
+                waits = !ask;
+                if (ask && __syncthreads_or(anew)) {
                     const auto found = box.found;
                     if (found.decision == verdict::leave) { // parked, or aborted
                         if (leader) port.save();
                         return;
                     }
                     skipped = found.decision == verdict::skip;
-                    waits = found.decision == verdict::wait;
+                    waits = Alone && found.decision == verdict::wait;
                     take(found);
                 }
-                polls = early ? polls_at_first : longer(mine, polls);
-                early = false;
             }
             if (skipped | mine.tickets()) break;
             if (waits && threadIdx.x / 32 == aside_warp && !port.awaits_one(mine.tag)) {
                 P::team team;
-                const bool runs = port.await_several_aside(team, mine, polls);
-                if (team.leader()) shared.awaited = runs;
+                const awaited what = port.await_several_aside(team, mine, polls, tells);
+                if (team.leader()) shared.awaited[go] = what;
             }
-            with_type<0>(List{}, type, [&]<class Task>() {
-                if (waits) {
-                    if (threadIdx.x == aside_thread && port.awaits_one(mine.tag))
-                        shared.awaited = port.await_one_aside(mine.tag, polls);
-                    __syncthreads();
-                    ask = !shared.awaited;
-                    if (early) { // take(), of a mail that is never bypassed
-                        const auto found = shared.found;
-                        plan = found.plan;
-                        plain = found.plain & ~crossing;
+            bool changes; // the next mail begins at once, and is of another type
+            do {
+                changes = false;
+                with_type<0>(List{}, type, [&]<class Task>() {
+                    if (waits) {
+                        if (threadIdx.x == aside_thread && port.awaits_one(mine.tag))
+                            shared.awaited[go] = port.await_one_aside(mine.tag, polls, tells);
+                        __syncthreads();
+                        became = shared.awaited[go];
+                        if (tells) { // take(), of a mail that is never bypassed
+                            const auto found = shared.found;
+                            plan = found.plan;
+                            plain = found.plain & ~crossing;
+                        }
+                        if (became != awaited::runs) return;
                     }
-                    if (ask) return;
-                }
-                const u32* words = shared.words_of(number);
-                u32 block = mine.block();
-                if (leader && port.logs()) shared.times.start_ns = P::clock_ns(); // then none repeats
-                u32 repeating = plan.repeats_from(number), place = number % P::mailbox_depth;
-                SLIPSTREAM_ONE_COPY
-                for (;;) {
-                    if (recorder) port.note_flight(flight, *flight_place);
-                    __syncwarp(); // bodies begin with whole warps, whatever became of these branches
-                    const Task task = task_of<Task>(head, words);
-                    if (threads_of<Task>() == Threads || threadIdx.x < threads_of<Task>())
-                        run_block<Threads>(task, 0, threadIdx.x, block, blocks, arena, shared.ends[turn].failure);
-                    const bool repeats = (repeating & 1) != 0;
-                    if (repeats) { // on the way while others finish
-                        place = (place + 1) % P::mailbox_depth;
-                        ask_for(place);
+                    const u32* words = shared.words_of(number);
+                    if (leader && port.logs()) shared.times.start_ns = P::clock_ns(); // then none goes on
+                    u32 at_once = plan.at_once_from(number), place = number % P::mailbox_depth;
+                    SLIPSTREAM_ONE_COPY
+                    for (;;) {
+                        if (recorder) port.note_flight(flight, *flight_place);
+                        __syncwarp(); // bodies begin with whole warps, whatever became of these branches
+                        const Task task = task_of<Task>(head, words);
+                        if (threads_of<Task>() == Threads || threadIdx.x < threads_of<Task>())
+                            run_block<Threads>(task, 0, threadIdx.x, block, blocks, arena, shared.ends[turn].failure);
+                        const bool goes_on = (at_once & 1) != 0;
+                        u32 next_type;
+                        if (goes_on) { // on the way while others finish
+                            place = (place + 1) % P::mailbox_depth;
+                            ask_for(place);
+                            next_type = box.letters[place].type();
+                        }
+                        __syncthreads();
+                        if (!goes_on || shared.ends[turn].stands()) break;
+                        at_once >>= 1;
+                        turn = worker_shared::turn_after(turn);
+                        number = tag_of(number + 1);
+                        block = 0;
+                        blocks = 1;
+                        if (next_type != type) {
+                            type = next_type;
+                            waits = false;
+                            changes = true;
+                            return;
+                        }
+                        words = shared.words_of(place);
                     }
-                    __syncthreads();
-                    if (!repeats || shared.ends[turn].stands()) break;
-                    repeating >>= 1;
-                    turn = worker_shared::turn_after(turn);
-                    number = tag_of(number + 1);
-                    words = shared.words_of(place);
-                    block = 0;
-                    blocks = 1;
-                }
-                // Most often, and others wait for it: at once, not behind what brings all types' branches together again.
-                if ((plain & 1) != 0 && leader) {
-                    const mail last = box.letter(number);
-                    auto* const finished = port.finished_of(last);
-                    const u32 code = shared.ends[turn].failure.code;
-                    port.release();
-                    if (!failed_before && code == 0) {
-                        port.answer_released(last, *finished);
-                        port.count_flights(1);
-                        answered = true;
+                    // Most often, and others wait for it: at once, not behind what brings all types' branches together again.
+                    if ((plain & 1) != 0 && leader) {
+                        const mail last = box.letter(number);
+                        auto* const finished = port.finished_of(last);
+                        const u32 code = shared.ends[turn].failure.code;
+                        port.release();
+                        if (!failed_before && code == 0) {
+                            port.answer_released(last, *finished);
+                            port.count_flights(1);
+                            answered = true;
+                        }
                     }
-                }
-            });
-            if (!ask) break;
+                });
+            } while (changes);
+            if (became == awaited::runs) break;
+            ask = became == awaited::look;
+            reads = tells = became == awaited::more;
+            polls = reads ? polls_meanwhile : first_polls(mine);
+            became = awaited::runs;
         }
         if (answered) {
             at_hand = false;
@@ -526,7 +546,7 @@ __global__ void __launch_bounds__(Threads, PerSm) worker_kernel(const __grid_con
     if (threadIdx.x == 0) number = muster_of(args).join(blockIdx.x, this_sm());
     __syncthreads();
     const u32 worker = number;
-    if (worker != muster<cuda_platform>::nowhere) run_worker<List, Threads>(args, worker, dynamic_shared);
+    if (worker != muster<cuda_platform>::nowhere) run_worker<List, Threads, PerSm == 1>(args, worker, dynamic_shared);
 }
 
 /// The same body launched as a kernel of its own: what the stream- and graph-based engines run. Behind a programmatic

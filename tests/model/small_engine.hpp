@@ -242,7 +242,7 @@ public:
             if (letter.staged()) {
                 far_staged += letter.crosses();
                 // On the GPU by others than those that wait otherwise, right before the body.
-                const bool aside = !at_hand && !awaited && port.awaits_aside(letter) && port.await_aside(team, letter, 1);
+                const bool aside = !at_hand && !awaited && port.awaits_aside(letter) && await_aside(port, team, letter);
                 const device::verdict decision = at_hand || awaited || aside ? device::verdict::run : port.await(team, letter);
                 awaited_aside += aside;
                 check(!at_hand || (letter.only_follows() && !port.stumbled_lately()),
@@ -282,7 +282,7 @@ public:
             if (t.fails && (t.fails_block < 0 || letter.block() == static_cast<u32>(t.fails_block))) port.fail(record, 9);
             // On the GPU by another warp, while this one is answered: before and behind it, here.
             const bool early = !letter.tickets() && !letter.bypassed() && port.awaits_early(letter.tag + 1);
-            awaited = early && port.await_aside(team, port.after(letter), 1);
+            awaited = early && port.await_aside(team, port.after(letter), 1, true) == device::awaited::runs;
             at_hand = port.plan().goes_on(letter.tag) && !stopping;
             if (at_hand && answers_late && port.plan().answers_later(letter.tag)) {
                 ++late;
@@ -291,8 +291,20 @@ public:
             if (letter.bypassed() && !t.fails) port.answer_bypassed(letter);
             else if (port.is_alone(letter)) port.answer_alone(letter);
             else port.answer(letter);
-            awaited = awaited || (early && port.await_aside(team, port.after(letter), 1));
+            awaited =
+                awaited || (early && port.await_aside(team, port.after(letter), 1, true) == device::awaited::runs);
             stopping = port.told_to_stop();
+        }
+    }
+
+    /// Does it run? If not, await() has to be asked.
+    bool await_aside(device::worker_port<P>& port, typename P::team& team, const device::mail& letter)
+    {
+        for (;;) {
+            const device::awaited became = port.await_aside(team, letter, 1, false);
+            if (became != device::awaited::more) return became == device::awaited::runs;
+            ++read_meanwhile;
+            check(port.read_more(team, [](u32, u32) {}), "mail that has come can be read");
         }
     }
 
@@ -347,6 +359,7 @@ public:
     u32 chained = 0; ///< of the staged ones, those behind the mail that they wait for
     u32 went_on = 0; ///< of these, those that were at hand
     u32 awaited_aside = 0; ///< of the staged ones, those that were awaited when all else was done
+    u32 read_meanwhile = 0; ///< how often mail had come while one was awaited so
     u32 far_early = 0;     ///< of far_staged, those of awaited_early
     u32 awaited_early = 0; ///< and those that were awaited before the mail in front of them was answered
     u32 skipped = 0; ///< staged ones that did not run

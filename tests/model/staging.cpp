@@ -43,7 +43,7 @@ const arrangement all_together{.fibers = {all_roles}};
 /// What was seen over all executions of a search, at most and at least.
 struct {
     u32 staged_most, staged_least, skipped_most, skipped_least, chained_most, chained_least, late_most, went_on_most;
-    u32 broadcasts_most, broadcasts_least, sent_to_all_most, awaited_early_most, awaited_aside_most;
+    u32 broadcasts_most, broadcasts_least, sent_to_all_most, awaited_early_most, awaited_aside_most, read_meanwhile_most;
     u32 ran_staged; ///< tasks, a bit each
     bool early;
     bool untainted; ///< at the end
@@ -52,7 +52,7 @@ struct {
 template <class P = P1>
 report run(const std::vector<test_task>& program, options how, engine_size size = plain, const arrangement& by = together)
 {
-    seen = {0, ~0u, 0, ~0u, 0, ~0u, 0, 0, 0, ~0u, 0, 0, 0, false, false};
+    seen = {0, ~0u, 0, ~0u, 0, ~0u, 0, 0, 0, ~0u, 0, 0, 0, 0, 0, false, false};
     const report r = explore(how, [&](execution& ex) {
         auto e = std::make_shared<small_engine<P>>(program, size);
         until end = by.end;
@@ -96,6 +96,7 @@ report run(const std::vector<test_task>& program, options how, engine_size size 
             seen.sent_to_all_most = std::max(seen.sent_to_all_most, e->s.broadcast->number);
             seen.awaited_early_most = std::max(seen.awaited_early_most, e->awaited_early);
             seen.awaited_aside_most = std::max(seen.awaited_aside_most, e->awaited_aside);
+            seen.read_meanwhile_most = std::max(seen.read_meanwhile_most, e->read_meanwhile);
             seen.ran_staged |= e->ran_staged;
             seen.early |= e->early;
             seen.untainted |= e->s.tainted[0] == 0;
@@ -246,6 +247,7 @@ TEST_CASE("tasks of several blocks, staged behind one another", "[model][staging
     for (const engine_size& size : {plain, lone, three_workers}) {
         CHECK_FALSE(run(blocks_of_two, walks("staged blocks, three tasks"), size).failure);
         CHECK(seen.staged_most >= 2);
+        CHECK((seen.read_meanwhile_most >= 1) == size.lone_workers);
     }
     // Tickets are not waited for in this way, nor does a task of tickets wait.
     CHECK_FALSE(run({{.accesses = {{0, W}}, .blocks = 3},

@@ -4,6 +4,7 @@
 
 using namespace slipstream;
 using namespace slipstream::tests;
+using device::awaited;
 using device::done_word;
 using device::edge;
 using device::tag_of;
@@ -163,12 +164,13 @@ TEST_CASE("what comes next is awaited while the mail before it is answered, if w
             CHECK(t.ports[0].awaits_early(first.tag + 1) == lone);
             CHECK_FALSE(t.ports[0].awaits_early(first.tag + (4 - slot))); // not read
             const mail next = t.ports[0].after(first);
-            if (lone) CHECK_FALSE(t.ports[0].await_aside(t.engine.team, next, 2));
+            const auto became = [&t, &next] { return t.ports[0].await_aside(t.engine.team, next, 2, true); };
+            if (lone) CHECK(became() == awaited::not_yet);
             t.answer(0, first);
-            if (lone) CHECK_FALSE(t.ports[0].await_aside(t.engine.team, next, 2)); // the other one has not
+            if (lone) CHECK(became() == awaited::not_yet); // the other one has not
             if (slot == 2) t.ports[1].fail(t.ports[1].record(second), 9);
             t.answer(1, second);
-            if (lone) CHECK(t.ports[0].await_aside(t.engine.team, next, 2) == (slot != 2)); // that one is to be looked at
+            if (lone) CHECK(became() == (slot != 2 ? awaited::runs : awaited::look));
             if (slot == 2) CHECK(t.ports[0].await(t.engine.team, t.take_broadcast(0, 3, 1)) == verdict::skip);
         }
     }

@@ -5,6 +5,7 @@
 
 using namespace slipstream;
 using namespace slipstream::tests;
+using device::awaited;
 using device::done_word;
 using device::low_bits;
 using device::mail;
@@ -233,12 +234,12 @@ TEST_CASE("several tasks are awaited together while the mail before is answered,
             behind_two of(lone);
             auto& [t, first, second, next] = of;
             CHECK(t.ports[0].awaits_early(first.tag + 1) == lone);
-            const auto awaited = [&t = of.t, &next = of.next] { return t.ports[0].await_aside(t.engine.team, next, 2); };
-            if (lone) CHECK_FALSE(awaited());
+            const auto became = [&t = of.t, &next = of.next] { return t.ports[0].await_aside(t.engine.team, next, 2, true); };
+            if (lone) CHECK(became() == awaited::not_yet);
             t.answer(0, first);
-            if (lone) CHECK_FALSE(awaited()); // the other one has not
+            if (lone) CHECK(became() == awaited::not_yet); // the other one has not
             t.answer(1, second, failure);
-            if (lone) CHECK(awaited() == (failure == 0)); // that one is to be looked at
+            if (lone) CHECK(became() == (failure == 0 ? awaited::runs : awaited::look));
             t.take(0, 2, 2);
             CHECK(t.ports[0].await(t.engine.team, next) == (failure == 0 ? verdict::run : verdict::skip));
         }
@@ -261,6 +262,43 @@ TEST_CASE("who awaits with so many polls gives up after them, and looks for a pa
             t.answer(1, second);
             CHECK(t.ports[0].await(t.engine.team, next, polls) == verdict::run);
         }
+}
+
+TEST_CASE("who awaits a mail aside comes away for more mail, and for a park, but not to look in vain", "[device][staging]")
+{
+    for (const bool one : {false, true}) {
+        staging_test t{2};
+        t.engine.m.n.lone_workers = true;
+        t.put(0);
+        t.put(1);
+        t.put_behind(2, one ? std::vector<u32>{1} : std::vector<u32>{0, 1});
+        t.settle();
+        const mail first = t.take(0, 0, 0), second = t.take(1, 1, 0);
+        auto& port = t.ports[0];
+        const mail next = port.after(first);
+        REQUIRE((next.slot() == 2 && next.waits() == (one ? 1 : 2)));
+        REQUIRE(port.awaits_one(next.tag) == one);
+        const auto became = [&] { return port.await_aside(t.engine.team, next, 3, false); };
+        t.stop(device::stop_level::none);
+        CHECK(port.has_come() == awaited::not_yet);
+        CHECK(port.await_aside(t.engine.team, next, 3, true) == awaited::not_yet);
+        for (const auto level : {device::stop_level::park, device::stop_level::abort}) {
+            t.stop(level);
+            CHECK(became() == awaited::look);
+        }
+        t.stop(device::stop_level::none);
+        for (u32 slot = 3; port.has_come() == awaited::not_yet; ++slot) {
+            REQUIRE(slot < 8);
+            t.put(slot);
+            t.settle();
+        }
+        CHECK(became() == awaited::more);
+        CHECK(port.read_more(t.engine.team, [](u32, u32) {}));
+        CHECK(port.has_come() == awaited::not_yet);
+        t.answer(0, first);
+        t.answer(1, second);
+        CHECK(became() == awaited::runs);
+    }
 }
 
 TEST_CASE("a task of tickets is neither staged nor waited for", "[device][staging]")
@@ -1443,7 +1481,7 @@ TEST_CASE("the answers of a whole mailbox wait for its last mail", "[device][sta
     mail letter = t.take(0, 0, 0);
     for (u32 waiting = 0; waiting + 1 < depth; ++waiting) {
         REQUIRE(t.ports[0].plan().answers_later(letter.tag));
-        CHECK(device::lowest_bit(~t.ports[0].plan().repeats_from(letter.tag)) == depth - 1 - waiting); // so many are left
+        CHECK(device::lowest_bit(~t.ports[0].plan().at_once_from(letter.tag)) == depth - 1 - waiting); // so many are left
         letter = t.ports[0].after(letter);
     }
     CHECK_FALSE(t.ports[0].plan().answers_later(letter.tag));
@@ -1469,7 +1507,7 @@ TEST_CASE("an answer does not come with the next one unless both types promise t
         INFO(types);
         CHECK(t.ports[0].plan().looks(first.tag));
         CHECK(t.ports[0].plan().goes_on(first.tag));
-        CHECK(t.ports[0].plan().repeats_from(first.tag) % 2 == (types == 0));
+        CHECK(t.ports[0].plan().at_once_from(first.tag) % 2 == (types == 0));
         CHECK(t.ports[0].plan().answers_later(first.tag) == (types == 0));
         t.answer(0, first);
         t.answer(0, t.take(0, 1, 0));
