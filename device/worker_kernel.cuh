@@ -75,13 +75,13 @@ __device__ __forceinline__ u32 threads_of_type(task_list<Tasks...>, u32 type)
 }
 
 /// Block `index` of the task, by group number `group` of this worker's threads, of which this one is number `rank`.
-template <u32 Threads, class Task>
+template <class Task>
 __device__ __forceinline__ void run_block(const Task& task, u32 group, u32 rank, u32 index, u32 blocks, void* arena,
                                           block_failure& failure)
 {
     constexpr u32 size = threads_of<Task>();
-    if constexpr (size == Threads) {
-        cuda_block<Threads> block(index, blocks, arena, &failure);
+    if constexpr (size == worker_threads) {
+        cuda_block<worker_threads> block(index, blocks, arena, &failure);
         task(block);
     } else {
         auto* const scratch = static_cast<unsigned char*>(arena) + group * shared_share<Task>();
@@ -91,12 +91,12 @@ __device__ __forceinline__ void run_block(const Task& task, u32 group, u32 rank,
 }
 
 /// A ticket mail of a type with blocks of `Size` threads: each group of so many draws for itself, and runs a block after the other.
-template <class List, u32 Threads, u32 Size>
+template <class List, u32 Size>
 __device__ __forceinline__ void draw_blocks(worker_port<cuda_platform>& port, const mail& letter, u32 blocks, const u32* words,
                                             void* arena, block_failure& failure)
 {
     using P = cuda_platform;
-    constexpr u32 groups = Threads / Size;
+    constexpr u32 groups = worker_threads / Size;
     __shared__ ticket_run drawn[groups][2]; // the one in hand, and the next
     __shared__ unsigned long long runs;
     const u32 group = threadIdx.x / Size;
@@ -104,7 +104,7 @@ __device__ __forceinline__ void draw_blocks(worker_port<cuda_platform>& port, co
     // Out of a shuffle, as in in_register(): else ptxas has threadIdx.x asked for in each block, 20 cycles or more.
     const u32 rank = __shfl_sync(0xffffffff, threadIdx.x % Size, threadIdx.x % 32);
     const auto sync = [&] {
-        if constexpr (Size == Threads) __syncthreads();
+        if constexpr (Size == worker_threads) __syncthreads();
         else if constexpr (Size == 32) __syncwarp();
         else __barrier_sync_count(1 + group, Size);
     };
@@ -131,7 +131,7 @@ __device__ __forceinline__ void draw_blocks(worker_port<cuda_platform>& port, co
             SLIPSTREAM_ONE_COPY
             for (u32 b = run.first; b < run.first + run.count; ++b) {
                 if (b != run.first) sync(); // scratch memory is used again
-                run_block<Threads>(task, group, rank, b, blocks, arena, failure);
+                run_block(task, group, rank, b, blocks, arena, failure);
             }
         });
         if (leads) {
@@ -256,6 +256,7 @@ inline constexpr u32 polls_meanwhile = 32; ///< while the first warp answers, or
 // alone, else another warp: one warp for both made that thread 0.02 us later (device/tried.md).
 inline constexpr u32 aside_thread = 64;
 inline constexpr u32 aside_warp = 3;
+static_assert(aside_thread < worker_threads && 32 * aside_warp < worker_threads);
 
 __device__ __forceinline__ u32 first_polls(const mail& letter) { return letter.broadcast() ? polls_between : polls_at_first; }
 /// So many polls after those.
@@ -265,7 +266,7 @@ __device__ __forceinline__ u32 longer(const mail& letter, u32 polls)
 }
 
 /// `Alone`: it has its SM to itself (sizes::lone_workers). Only then do others than the first warp wait.
-template <class List, u32 Threads, bool Alone>
+template <class List, bool Alone>
 __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>& args, u32 worker, unsigned char* arena)
 {
     using P = cuda_platform;
@@ -425,8 +426,8 @@ __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>
                         if (recorder) port.note_flight(flight, *flight_place);
                         __syncwarp(); // bodies begin with whole warps, whatever became of these branches
                         const Task task = task_of<Task>(head, words);
-                        if (threads_of<Task>() == Threads || threadIdx.x < threads_of<Task>())
-                            run_block<Threads>(task, 0, threadIdx.x, block, blocks, arena, shared.ends[turn].failure);
+                        if (threads_of<Task>() == worker_threads || threadIdx.x < threads_of<Task>())
+                            run_block(task, 0, threadIdx.x, block, blocks, arena, shared.ends[turn].failure);
                         const bool goes_on = (at_once & 1) != 0;
                         u32 next_type;
                         if (goes_on) { // on the way while others finish
@@ -500,10 +501,9 @@ __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>
             const auto draw = [&]<u32 Size>() {
                 if constexpr (any_of_size<Size>(List{}))
                     if (size == Size)
-                        draw_blocks<List, Threads, Size>(port, letter, blocks, shared.words_of(mine.tag), arena,
-                                                         shared.ends[turn].failure);
+                        draw_blocks<List, Size>(port, letter, blocks, shared.words_of(mine.tag), arena, shared.ends[turn].failure);
             };
-            draw.template operator()<Threads>();
+            draw.template operator()<worker_threads>();
             draw.template operator()<128>();
             draw.template operator()<64>();
             draw.template operator()<32>();
@@ -537,16 +537,15 @@ extern __shared__ __align__(16) unsigned char dynamic_shared[];
 /// `PerSm` blocks of it fit on an SM: with one, bodies may use twice the registers. An engine without workers asks for nothing:
 /// that launch makes the driver load the kernel, and find the local memory that its threads need, which it could not while
 /// another kernel is resident.
-template <class List, u32 Threads, u32 PerSm>
-__global__ void __launch_bounds__(Threads, PerSm) worker_kernel(const __grid_constant__ kernel_arguments<cuda_platform> args)
+template <class List, u32 PerSm>
+__global__ void __launch_bounds__(worker_threads, PerSm) worker_kernel(const __grid_constant__ kernel_arguments<cuda_platform> args)
 {
-    static_assert(Threads == 256, "aside_thread and aside_warp are of such a block");
     if (args.memory.n.workers == 0) return;
     __shared__ u32 number;
     if (threadIdx.x == 0) number = muster_of(args).join(blockIdx.x, this_sm());
     __syncthreads();
     const u32 worker = number;
-    if (worker != muster<cuda_platform>::nowhere) run_worker<List, Threads, PerSm == 1>(args, worker, dynamic_shared);
+    if (worker != muster<cuda_platform>::nowhere) run_worker<List, PerSm == 1>(args, worker, dynamic_shared);
 }
 
 /// The same body launched as a kernel of its own: what the stream- and graph-based engines run. Behind a programmatic

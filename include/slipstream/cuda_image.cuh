@@ -10,7 +10,7 @@ template <class List, u32 Workers, u32 WorkersMost>
 const void* workers_for()
 {
     if constexpr (Workers <= WorkersMost)
-        return reinterpret_cast<const void*>(&device::worker_kernel<List, worker_threads, Workers>);
+        return reinterpret_cast<const void*>(&device::worker_kernel<List, Workers>);
     else
         return nullptr;
 }
