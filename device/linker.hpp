@@ -320,7 +320,7 @@ private:
 
     static constexpr u32 serial_tasks = 2; ///< with so many handed over, a program is taken for one task after another
     static constexpr u32 serial_brief_tasks = 5;
-    static constexpr u32 brief_blocks = 2; ///< of each worker
+    static constexpr u32 brief_blocks = 2; ///< of each worker: as many as it may be mailed, so that each task finds one with room
     static constexpr u32 broadcast_tasks = 16; ///< likewise: they take no place in single workers' mailboxes
     /// In one go, and looked for until so many are known, as one takes as long as many. Of an engine of several parts so many are
     /// linked beside reports, too.

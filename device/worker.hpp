@@ -17,8 +17,8 @@
 // chosen: between the poll that sees it and the body lie a store to fast memory, a barrier and a load. Where that mail is known
 // when the body before it ends, the polls begin while the leader answers, and the first warp reads more mail if it is the last
 // known: the answer's books and store, that read and the first poll are off the hop (not where some mail follows another). After
-// every eighth poll who polls looks whether more mail has come (1 RT, in which nobody polls); if so the first warp reads it, and
-// the polls go on.
+// every eighth poll (of a broadcast every 256th; not while the first warp answers or reads) who polls looks whether more mail has
+// come (1 RT, in which nobody polls); if so the first warp reads it, and the polls go on.
 // A broadcast (broadcast.hpp) is read in the same poll, eight at a time, from the copies that 4 or 5 workers of 131 share. One that
 // has no block for this worker is answered as it is passed over: one store.
 // One that follows and waits for nobody elsewhere: nothing of that. Where both are brief and nobody elsewhere was known to

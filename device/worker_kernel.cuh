@@ -2,9 +2,10 @@
 // library (control_kernel.cu): it knows no bodies.
 //
 // The first warp reads mail, its thread 0 answers, a thread of the third warp or all of the fourth wait for predecessors (the first
-// one, where that takes long or is another's business, see worker_port::await_aside()), all threads run bodies; of a type whose
-// blocks have fewer threads, groups of so many draw tickets and run blocks each by itself. Bodies are dispatched by comparisons
-// over a compile-time list (with_type), in one translation unit: function pointers would make ptxas spill and ignore setmaxnreg.
+// warp says what becomes of a failure or a park, and of mails for which worker_port::awaits_aside() does not hold), all threads run
+// bodies; of a type whose blocks have fewer threads, groups of so many draw tickets and run blocks each by itself. Bodies are
+// dispatched by comparisons over a compile-time list (with_type), in one translation unit: function pointers would make ptxas spill
+// and ignore setmaxnreg.
 #pragma once
 #include "device/cuda_platform.cuh"
 #include "device/muster.cuh"
@@ -251,7 +252,7 @@ private:
 /// broadcast seldom: each look makes some worker late, and all wait for the last of them.
 inline constexpr u32 polls_at_first = 8;
 inline constexpr u32 polls_between = 256;
-inline constexpr u32 polls_meanwhile = 32; ///< while the first warp answers, or reads mail, and looks for a park itself
+inline constexpr u32 polls_meanwhile = 32; ///< while the first warp answers, or reads mail; then the look comes
 // Who polls right before a body, of neither the leader's warp nor the recorder's: a thread, where the mail waits for one task
 // alone, else another warp: one warp for both made that thread 0.02 us later (device/tried.md).
 inline constexpr u32 aside_thread = 64;
@@ -291,13 +292,12 @@ __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>
         if (recorder) flight = shared.flight_of(number);
     };
     inbox<P>::plan_type plan{};
-    u32 plain = 0; // of the findings, and who comes next by it
-    constexpr u32 by_itself = 2; // `plain` of a bypassed mail; no bit of the findings'
+    u32 plain = 0; // of the findings; 0 of a mail that is answered otherwise
     bool at_hand = false; // the next mail
     bool failed_before = false; // the leader's
     const auto take = [&](const inbox<P>::findings& found) {
         plan = found.plan;
-        plain = mine.bypassed() ? by_itself : found.plain & ~u32{mine.crosses()};
+        plain = mine.bypassed() ? 0 : found.plain & ~u32{mine.crosses()};
     };
     for (u32 turn = 0;; turn = worker_shared::turn_after(turn)) {
         // What the mail in hand waits for elsewhere others than the first warp poll for, right before its body (aside), in a go or
@@ -486,7 +486,7 @@ __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>
                 next = box.letter(number + 1);
                 ask_for(number + 1);
                 at_hand = !shared.ends[turn].stands();
-            } else if (plain == by_itself && leader && !failed_before && shared.ends[turn].failure.code == 0 && !port.logs()) {
+            } else if (mine.bypassed() && leader && !failed_before && shared.ends[turn].failure.code == 0 && !port.logs()) {
                 port.answer_bypassed(box.letter(number)); // the host waits for it
                 port.count_flights(1);
                 continue;

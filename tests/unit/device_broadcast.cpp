@@ -158,7 +158,13 @@ TEST_CASE("what comes next is awaited while the mail before it is answered, if w
         t.engine.m.n.lone_workers = lone;
         t.put(0, 2);
         for (u32 slot = 1; slot < 4; ++slot) t.put_behind(slot, {slot - 1}, 2);
+        t.stop(device::stop_level::none);
+        CHECK(t.ports[0].has_come() == awaited::not_yet);
         t.settle();
+        CHECK(t.ports[0].has_come() == awaited::more);
+        REQUIRE(t.ports[0].read_more(t.engine.team, [](u32, u32) {}));
+        CHECK(t.ports[0].has_come() == awaited::not_yet);
+        let_waits_end(t.engine);
         for (u32 slot = 0; slot < 3; ++slot) {
             const mail first = t.take_broadcast(0, slot, slot != 0), second = t.take_broadcast(1, slot, slot != 0);
             CHECK(t.ports[0].awaits_early(first.tag + 1) == lone);

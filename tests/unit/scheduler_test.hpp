@@ -28,16 +28,16 @@ void mails_so_far(Engine& engine, u32 worker, u32 count)
 
 struct scheduler_test {
     explicit scheduler_test(const engine_shape& shape)
-        : engine(shape, two_types()), admitted(engine.s.admitted_queue()), finished(engine.s.finished_queue()),
+        : engine(shape, three_types()), admitted(engine.s.admitted_queue()), finished(engine.s.finished_queue()),
           retired(engine.s.retired_queue())
     {
     }
 
-    /// Type 0, which tasks have unless a test says otherwise, is brief; type 1 is not.
-    static std::vector<abi::task_type> two_types()
+    /// Type 0, which tasks have unless a test says otherwise, and type 2 are brief; type 1 is not.
+    static std::vector<abi::task_type> three_types()
     {
-        std::vector<abi::task_type> types(2);
-        types[0].brief = 1;
+        std::vector<abi::task_type> types(3);
+        types[0].brief = types[2].brief = 1;
         return types;
     }
     /// A launch.
