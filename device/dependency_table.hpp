@@ -803,13 +803,11 @@ private:
                     });
                     if (freed == 0) continue;
                     team.each32([&](u32 k) {
-                        if (freed >> k & 1)
-                            ready(ready_entry{entries.at(0, k)}, popcount(freed & ((1u << k) - 1)));
+                        if (!(freed >> k & 1)) return;
+                        ready(ready_entry{entries.at(0, k)}, popcount(freed & ((1u << k) - 1)));
+                        hand_one(team, 32 * g + k, books);
                     });
-                    shown(popcount(freed));
-                    team.each32([&](u32 k) { // the scheduler is at work with them by now
-                        if (freed >> k & 1) hand_one(team, 32 * g + k, books);
-                    });
+                    shown(popcount(freed)); // the scheduler is at work with them from now on
                 }
             }
         }

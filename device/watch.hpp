@@ -99,7 +99,8 @@ struct watch_tables {
         const u32 in_flight = window_used - free;
         const u32 most = bypassed_max<P> - 1;
         u32 count = before < blanks_max ? blanks_max - before : 0;
-        if (count > free) count = free;
+        // One slot stays: without any ingest looks at no ring, and what was taken from this one would never be taken in.
+        if (count + 1 > free) count = free != 0 ? free - 1 : 0;
         if (in_flight + count > most) count = in_flight < most ? most - in_flight : 0;
         while (count != 0 && (ahead + count) * blocks_each > pool_free) --count;
         if (count == 0) return before;
@@ -425,8 +426,13 @@ struct watcher {
         if (!usual) {
             for (u32 attempt = 0;; ++attempt) {
                 const bool withdrawn = (there >> word_lane & 1) != 0;
-                if (withdrawn & (attempt == 0)) // ingest has emptied its place, or will; what the ring holds is ingest's
-                    return {say(team, memory, begun, id, watch_word::declined), looks, 0, false};
+                if (withdrawn & (attempt == 0)) { // ingest has emptied its place, or will; what the ring holds is ingest's
+                    const auto said = say(team, memory, begun, id, watch_word::declined);
+                    // But not behind an abort: this blank would be read again and again.
+                    const bool aborted = team.broadcast(team.leader() ? P::load(edge::P1_stop, *stop, order::relaxed, scope::device)
+                                                                      : 0u) == static_cast<u32>(stop_level::abort);
+                    return {aborted ? outcome::aborted : said, looks, 0, false};
+                }
                 if (declines) return decline(looks);
                 if ((there >> stop_lane & 1) != 0) {
                     if (team.leader()) memory.lower = begun;

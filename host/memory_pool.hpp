@@ -12,7 +12,7 @@ namespace slipstream::host {
 /// What becomes of memory that is given back. Refused memory changes nothing: a hole where none may be would be handed out.
 enum class give_result {
     taken_back,
-    foreign,     ///< no piece of the pool: outside of its range, or it begins where no piece does
+    foreign,     ///< no piece of the pool: outside of its range, or it begins where no piece does, or is of another size
     given_twice, ///< some of it was given back before
 };
 
@@ -37,6 +37,7 @@ public:
             const u64 rest = hole->second - bytes;
             holes_.erase(hole);
             if (rest) holes_[address + bytes] = rest;
+            taken_[address] = bytes;
             return reinterpret_cast<void*>(address);
         }
         return nullptr;
@@ -58,6 +59,7 @@ public:
         given_up_.erase(address);
         if (const give_result result = judge(address, bytes); result != give_result::taken_back) return result;
         bytes = rounded(bytes);
+        taken_.erase(address);
         auto next = holes_.lower_bound(address);
         if (next != holes_.begin()) {
             auto before = std::prev(next);
@@ -92,12 +94,15 @@ private:
         const u64 at = address - begin_; // below begin_: beyond all sizes
         if (at >= bytes_ || at % alignment != 0 || bytes > bytes_ || rounded(bytes) > bytes_ - at) return give_result::foreign;
         const u64 end = address + rounded(bytes);
-        return meets(holes_, address, end) || meets(given_up_, address, end) ? give_result::given_twice : give_result::taken_back;
+        if (meets(holes_, address, end) || meets(given_up_, address, end)) return give_result::given_twice;
+        const auto piece = taken_.find(address);
+        return piece != taken_.end() && piece->second == rounded(bytes) ? give_result::taken_back : give_result::foreign;
     }
 
     u64 begin_ = 0;
     u64 bytes_ = 0;
     piece_map holes_;
+    piece_map taken_; ///< those that are given up, too
     piece_map given_up_;
 };
 

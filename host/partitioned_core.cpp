@@ -492,7 +492,7 @@ void partitioned_core::place(const void* data, u64 bytes, u32 part)
         throw config_error("part " + std::to_string(part) + ": this engine has " + std::to_string(parts())
                            + ", from 0 on; see config::parts");
     if (data == nullptr || bytes == 0) throw config_error("cannot place empty memory");
-    const u64 begin = reinterpret_cast<u64>(data), end = begin + bytes;
+    const u64 begin = detail::checked_begin(data, bytes), end = begin + bytes;
     {
         const std::lock_guard lock(mutex_);
         if (map_.holds(begin, bytes) && map_.part_of(begin) == part) return;

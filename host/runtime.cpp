@@ -77,7 +77,11 @@ void* runtime_base::allocate(u64 bytes, u32 part)
     check_only_part(part);
     return core_->allocate(bytes);
 }
-void runtime_base::release(void* memory, u64 bytes) { parts_ ? parts_->release(memory, bytes) : core_->release(memory, bytes); }
+void runtime_base::release(void* memory, u64 bytes)
+{
+    if (parts_) parts_->release(memory, bytes);
+    else core_->release(memory, bytes, {}, core_->holds_ring()); // a thread that never submits takes no ring for this
+}
 task_handle runtime_base::upload(void* to, const void* from, u64 bytes)
 {
     return parts_ ? parts_->upload(to, from, bytes) : core_->upload(to, from, bytes);

@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <spdlog/spdlog.h>
+#include <system_error>
 
 namespace slipstream::host {
 
@@ -275,7 +276,14 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
         alive()[id_] = this;
     }
     if (config_.batch) paused_ = true;
-    service_ = std::thread([this] { service(); });
+    try {
+        service_ = std::thread([this] { service(); });
+    } catch (const std::system_error& e) {
+        const std::lock_guard lock(alive_mutex);
+        alive().erase(id_);
+        throw device_error(std::string("the engine's service thread could not be started (") + e.what()
+                           + "): let this process have more threads (ulimit -u) or more memory");
+    }
 }
 
 /// The engine's words as if all rings had come as far as `position`; before the first launch.
@@ -345,7 +353,8 @@ runtime_core::~runtime_core()
     begin_end();
     wait_for_end();
     leave();
-    if (abandoned_ || (member_.first == nullptr && fate_.abandoned)) keep_for_ever(std::move(backend_));
+    // Where a body of one part never ends, its worker may yet write into the memory of another.
+    if (abandoned_ || fate_.abandoned) keep_for_ever(std::move(backend_));
     const std::lock_guard lock(alive_mutex);
     alive().erase(id_);
 }
@@ -522,11 +531,14 @@ submit_status runtime_core::submit_by_chunks(u32 type, const void* task, const s
     };
     // Plain messages are decoded at once; see abi/message.hpp.
     u32 entry_chunks = after_count + static_cast<u32>(r.joins.size());
+    u32 second_chunks = 0; // of entries that do not fit into one
     bool plain = true;
     u32 run = 0; // handles in the chunk that is being filled
     for_each_access([&](access_mode, u64, u64 bytes, u64, u64, bool rect, u32 handle_plus_one) {
         check_handles(handle_plus_one); // nothing is published yet
-        if (handle_plus_one == 0) plain &= !rect && bytes >> 32 == 0;
+        const bool two_chunks = handle_plus_one == 0 && (rect || bytes >> 32 != 0);
+        plain &= !two_chunks;
+        second_chunks += two_chunks;
         entry_chunks += handle_plus_one == 0 || run == 0;
         run = handle_plus_one == 0 ? 0 : (run + 1) % 3;
     });
@@ -539,7 +551,7 @@ submit_status runtime_core::submit_by_chunks(u32 type, const void* task, const s
         r.low_water_seen = P::load(edge::A7_low_water, memory_.ring_pages[index].low_water, order::acquire, scope::system);
         return r.next < r.low_water_seen + device::submissions_ahead_max;
     };
-    const u64 chunks = 1 + 2ull * entries + (layout.scalars + 2) / 3; // at most
+    const u64 chunks = 1ull + entry_chunks + second_chunks + (layout.scalars + 2) / 3;
     const bool fits = (may_block && !config_.batch) || r.writer.has_room((chunks + abi::slot_chunks - 1) / abi::slot_chunks);
     if (!may_block && !(fits && in_span())) return submit_status::full;
     if (!fits || (config_.batch && !in_span()))
@@ -817,7 +829,8 @@ void runtime_core::pause()
         return throw_if_dead();
     }
     begin_pause();
-    for (u32 attempt = 0; !away_.load(std::memory_order_seq_cst); ++attempt) {
+    // Until it is away; or another thread has resumed, and it may never be.
+    for (u32 attempt = 0; !away_.load(std::memory_order_seq_cst) && paused_.load(std::memory_order_relaxed); ++attempt) {
         throw_if_dead();
         P::pause(attempt);
     }
@@ -908,6 +921,7 @@ void runtime_core::service()
     } catch (const std::exception& e) {
         command(device::command::abort); // to whatever is resident: half of a kernel, if the other half could not be launched
         mark_dead(e.what());
+        stream_join_->service([](task_handle) { return true; }); // who waits for such a stream is no better off for waiting
         try {
             if (!abandoned_) abandon_unless_left();
         } catch (const std::exception&) { // the device is lost

@@ -41,10 +41,11 @@ struct config {
     /// Of this and the limits below more than 100 years, milliseconds::max() for one, is 100 years.
     std::chrono::milliseconds residency{200};
     /// Watchdog: nothing is taken from a ring, no block is picked up and no task ends for so long, though something is unfinished
-    /// and the kernel is neither paused nor waiting for streams only. After stall_report what the rings hold and what each worker
-    /// runs is logged, once, and the engine goes on: a body may take its time. After stall_limit the engine is stopped: every
-    /// call throws device_error from then on, which says what waits on what and which task runs which block on which SM. A body
-    /// that never ends then keeps its worker and the engine's memory until the process ends, but no thread of yours. 0: never.
+    /// and the kernel is neither paused nor waiting for streams only (a task that waits by `after` for one that waits for a stream
+    /// is no such task: let the limit be longer than the stream's work). After stall_report what the rings hold and what each
+    /// worker runs is logged, once, and the engine goes on: a body may take its time. After stall_limit the engine is stopped:
+    /// every call throws device_error from then on, which says what waits on what and which task runs which block on which SM. A
+    /// body that never ends then keeps its worker and the engine's memory until the process ends, but no thread of yours. 0: never.
     std::chrono::milliseconds stall_report{10'000};
     std::chrono::milliseconds stall_limit{0};
     /// The same limit for the destructor, which waits for all that was submitted: without a stall_limit,

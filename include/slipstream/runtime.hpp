@@ -121,7 +121,7 @@ public:
     ///
     /// While paused, and in batch mode until run_batch(), a signalled stream stands still; run_batch() waits for the streams that
     /// its tasks are to follow. Do not synchronise with a stream that waits for a task that has yet to be let run. The
-    /// destructor lets every stream go on that still waits.
+    /// destructor, and the end of an engine that was stopped or lost, let every stream go on that still waits.
     /// Behind a signal launch only kernels that are loaded: CUDA loads a kernel at its first launch and then waits for every
     /// stream, also for those that wait for tasks. Launch each once before, or set CUDA_MODULE_LOADING=EAGER.
     /// Streams share the GPU's connections, eight by default, of which each part of an engine takes two: keep fewer
@@ -131,7 +131,8 @@ public:
     void signal_stream(cuda_stream stream, task_handle handle);
 
     /// Lets the kernel leave at the next block boundary (behind a task that was chained to the one in hand, too) and keeps it
-    /// away until resume(). Returns when it has left. In batch mode it is away; a run_batch() of another thread is waited for.
+    /// away until resume(). Returns when it has left, or when another thread has called resume() meanwhile. In batch mode it is
+    /// away; a run_batch() of another thread is waited for.
     void pause();
     void resume();
     /// Batch mode: runs what the rings hold, and returns when it is done. Of several threads one after another does; what others

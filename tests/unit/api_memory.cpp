@@ -349,7 +349,11 @@ TEST_CASE("batch mode: memory that was given up comes back with run_batch, and a
         c.memory_bytes = 4096;
         c.ring_slots = 4;
         engine rt(c);
-        { buffer<u64> b(rt, 512); }
+        { buffer<u64> b(rt, 512); } // of a thread that has submitted nothing, when nothing was submitted: at once
+        {
+            buffer<u64> b(rt, 512);
+            rt.submit(marker_task{}, {.order = ordering::no_access});
+        }
         const std::string text = thrown<config_error>([&] { (void)rt.allocate(4096); });
         INFO(text);
         CHECK(has(text, "run_batch()"));
@@ -492,6 +496,11 @@ TEST_CASE("a memory pool takes back what was taken from it, once, and nothing el
         CHECK(pool.give(at(address), bytes) == give_result::foreign);
         CHECK(pool.give_up(at(address), bytes) == give_result::foreign);
     }
+    for (const auto& [address, bytes] : std::initializer_list<std::pair<u64, u64>>{{4096, 512}, {4352, 257}, {4096, 1024}}) {
+        INFO("several pieces: " << address << ", " << bytes << " B");
+        CHECK(pool.give(at(address), bytes) == give_result::foreign);
+        CHECK(pool.give_up(at(address), bytes) == give_result::foreign);
+    }
     CHECK(pool.take(1) == nullptr);
     CHECK(pool.give_up(at(4352), 200) == give_result::taken_back);
     for (const u64 bytes : {u64{1}, u64{256}, u64{512}}) CHECK(pool.give_up(at(4352), bytes) == give_result::given_twice);
@@ -504,6 +513,23 @@ TEST_CASE("a memory pool takes back what was taken from it, once, and nothing el
     CHECK(pool.give(at(4096), 0) == give_result::taken_back); // neighbours become one
     CHECK(pool.take(512) == at(4096));
     CHECK(pool.take(1) == nullptr);
+    CHECK(pool.give(at(4096), 200) == give_result::foreign); // it is a larger piece now
+    CHECK(pool.give(at(4096), 512) == give_result::taken_back);
+}
+
+TEST_CASE("a thread that gives memory back and never submits takes no ring", "[api][memory]")
+{
+    in_time(20, [] {
+        auto c = host_config();
+        c.memory_bytes = 4096;
+        c.rings = 1;
+        engine rt(c);
+        { buffer<u64> b(rt, 512); }
+        u64 x = 1;
+        std::thread([&] { CHECK(rt.wait(rt.submit(step_task{{&x, 1}})).ok()); }).join();
+        buffer<u64> again(rt, 512); // the pool's whole memory
+        CHECK(again.data() != nullptr);
+    });
 }
 
 TEST_CASE("many threads download at once through little staging memory", "[api][memory]")

@@ -223,6 +223,8 @@ TEST_CASE("memory is placed once, and whole; what is placed where cannot change"
         CHECK(rt.part_of(memory + 1150) == 2);
         CHECK(says(refused(2000, 10, 3), {"part 3", "has 3", "config::parts"}));
         CHECK(says(refused(2000, 0, 1), {"empty"}));
+        CHECK(says(refused(2000, ~u64{0} - 100, 1), {"behind all addresses"}));
+        CHECK(rt.part_of(memory + 2000) == 0);
         void* const pool = rt.allocate(256, 1);
         rt.place(pool, 16, 1); // where it is
         CHECK(says(thrown<config_error>([&] { rt.place(pool, 16, 2); }), {"pool of part 1"}));

@@ -67,6 +67,25 @@ TEST_CASE("pause keeps everything away until resume; nothing is lost and nothing
     });
 }
 
+TEST_CASE("a pause that another thread ends before the kernel has left returns", "[api][run]")
+{
+    in_time(20, [] {
+        auto c = host_config();
+        c.residency = 60s;
+        engine rt(c);
+        gate g;
+        std::vector<u64> x(1, 1);
+        const auto busy = rt.submit(g.task(), {.accesses = writes(x.data(), 8)});
+        std::this_thread::sleep_for(50ms); // it runs, most likely
+        std::thread pauses([&] { rt.pause(); });
+        std::this_thread::sleep_for(20ms);
+        rt.resume();
+        pauses.join();
+        g.open();
+        CHECK(rt.wait(busy).ok());
+    });
+}
+
 TEST_CASE("a residency of milliseconds relaunches hundreds of times under load and loses nothing", "[api][run]")
 {
     in_time(60, [] {

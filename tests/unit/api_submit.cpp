@@ -163,6 +163,11 @@ TEST_CASE("a message is asked for as much room as it takes, from the first one o
                 REQUIRE_NOTHROW(rt->submit(task));
                 rt->run_batch();
                 CHECK(x[7] == 15);
+                // With a name it goes the longer way, and takes as much.
+                REQUIRE(rt->try_submit(task, h, {.name = "named"}) == submit_status::submitted);
+                REQUIRE_NOTHROW(rt->submit(task, {.name = "named, too"}));
+                rt->run_batch();
+                CHECK(x[7] == 29);
             }
     });
 }

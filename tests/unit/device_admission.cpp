@@ -97,7 +97,11 @@ struct window_test {
                 REQUIRE(entry.word >> 16 == (number_of.at(entry.slot()) & 0xffff)); // of its link, however long it waited
                 freed.push_back(entry.slot());
             },
-            [&](u32 count) { REQUIRE((shown += count) == freed.size()); });
+            [&](u32 count) {
+                REQUIRE((shown += count) == freed.size());
+                // The scheduler is at work with them from now on: all that it looks at is written.
+                for (const u32 other : freed) REQUIRE((engine.s.handed[other / 32] >> other % 32 & 1) != 0);
+            });
         finished.push(engine.team, slot);
         return freed;
     }

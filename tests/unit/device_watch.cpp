@@ -30,8 +30,8 @@ struct four_accesses {
 };
 
 struct watch_test : ingest_test {
-    watch_test()
-        : ingest_test({.workers = 2, .rings = 2, .bypass = true, .watch_after = 2},
+    explicit watch_test(u32 window_used = 0)
+        : ingest_test({.window_used = window_used, .workers = 2, .rings = 2, .bypass = true, .watch_after = 2},
                       {describe_task<two_words>(), describe_task<two_accesses>(), describe_task<four_accesses>()}),
           worker(engine.m, 0, 0)
     {
@@ -92,6 +92,43 @@ struct watch_test : ingest_test {
 constexpr u32 blanks = device::watch_tables<P>::blanks_max;
 
 } // namespace
+
+TEST_CASE("a watch that ends takes in all that worker 0 has taken, in a window of 16 where no slot comes back", "[device][watch]")
+{
+    watch_test t(16); // of which the two first tasks have two
+    t.begin();
+    const auto run = [&](u32 count) {
+        for (u32 i = 0; i < count; ++i) {
+            t.send();
+            t.worker.answer(t.worker.wait());
+        }
+    };
+    run(6);
+    t.steps();
+    run(6);
+    t.steps();
+    t.abort(); // who waits longer leaves
+    u32 more = 0;
+    for (bool leaves = false; !leaves; more += !leaves) { // as far as there are blanks
+        t.send();
+        const mail task = t.worker.wait();
+        leaves = task.leaves();
+        if (!leaves) t.worker.answer(task);
+    }
+    t.steps(false);
+    CHECK_FALSE(t.ingest.watches());
+    CHECK(more <= 2);
+}
+
+TEST_CASE("an abort ends a worker whose next mail is a blank that was withdrawn and will never be emptied", "[device][watch]")
+{
+    watch_test t;
+    t.begin();
+    const auto& book = *t.engine.s.watch;
+    P::add(edge::P9_watch, *t.engine.m.watch, watch_word::upper_step(book.withdrawn, book.posted), order::relaxed, scope::device);
+    t.abort();
+    CHECK(t.worker.wait().leaves());
+}
 
 TEST_CASE("behind two tasks that came alone worker 0 gets blanks, and takes the next one from the ring", "[device][watch]")
 {

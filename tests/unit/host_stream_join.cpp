@@ -418,6 +418,26 @@ TEST_CASE("the end of a runtime lets streams go on that wait for tasks it never 
     });
 }
 
+TEST_CASE("an engine that is stopped lets streams go on that wait for its tasks", "[api][stream][fault]")
+{
+    in_time(20, [] {
+        static gate endless; // its worker hangs until then
+        played_streams streams;
+        auto c = host_config();
+        c.stall_limit = 300ms;
+        engine rt(c);
+        rt.core().use_streams(&streams);
+        u64 x = 1;
+        rt.submit(endless.task(), {.accesses = writes(&x, 8)});
+        const auto behind = rt.submit(step_task{{&x, 1}});
+        rt.signal_stream(played_streams::handle(1), behind);
+        CHECK_FALSE(streams.holds.at(0).open());
+        CHECK_THROWS_AS((void)rt.wait(behind), device_error);
+        while (!streams.holds.at(0).open()) std::this_thread::sleep_for(1ms);
+        endless.open();
+    });
+}
+
 TEST_CASE("while a stream's queue is full the words that would drain it are raised, and its wait's word is nobody else's",
           "[api][stream]")
 {
