@@ -30,7 +30,7 @@ enum class awaited : u32 {
     look, ///< what it waits for is complete, but a block in one of those slots has failed; or there is word to stop: ask await()
 };
 
-/// A staged mail as its worker has read it: of a task that crosses, which has one block, or of another that is waited for early.
+/// A staged mail as its worker has read it: of a task that crosses, which has one block, or of another that is awaited aside.
 /// A value, for functions out of line.
 template <class P>
 struct staged_mail {

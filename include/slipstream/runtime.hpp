@@ -164,9 +164,10 @@ public:
     void* allocate(u64 bytes, u32 part);
     /// Gives back memory of allocate(), with the same number of bytes. It is handed out anew once every task submitted before
     /// this call that touches it is done. Of this thread's tasks those are waited for that declare an access to it; with
-    /// ordering::no_access, and of other threads, all that were submitted before. Never throws; takes a place in the ring, and
-    /// blocks while that is full. Null is fine. What is no memory of the pool, or was given back before, stays as it is, and a
-    /// warning is logged; a piece that was handed out anew meanwhile is not told from the one before.
+    /// ordering::no_access, and of other threads, all that were submitted before. Never throws; takes a place in the ring of a
+    /// thread that submits, and blocks while that is full; of another thread it takes none. Null is fine. What is no piece of the
+    /// pool, or of another size, or was given back before, stays as it is, and a warning is logged; a piece that was handed out
+    /// anew meanwhile is not told from the one before.
     void release(void* memory, u64 bytes);
     /// Copies host memory to the device, ordered like a task that writes [to, to + bytes). The host memory may be reused at once.
     /// More than a quarter of config::staging_bytes (at least 4096 B) goes in pieces, a task each, and one more task behind them,
