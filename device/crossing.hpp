@@ -274,7 +274,9 @@ struct crossing_tables {
                 if (entry >> 31 != 0 || !crosses(entry) || all_came(entry)) return true; // or was skipped
                 const abi::crossing_word word{crossings[entry]};
                 meeting_held[word.meeting()] |= 1 + entry;
-                if (counters[failures_seen] != 0 || !abi::counts_for_stand_ins(P::get(heads[entry]).blocks, word.peer()))
+                const task_head head = P::get(heads[entry]);
+                if (counters[failures_seen] != 0
+                    || !abi::counts_for_stand_ins(head.blocks, word.peer(), head.has(abi::flag_clear_failure)))
                     return false;
                 team.set_bits(unretired[entry / 32], 1u << entry % 32);
                 return true;

@@ -11,7 +11,7 @@
 // COUNTED     a stand-in of a task of one block (and of stand_ins_counted_max stand-ins at most): the task's worker counts a block
 //             in its slot when it is done, and who waits behind the stand-in goes on. Known when it is submitted
 //             (abi::flag_counted), so that others may be staged behind it as soon as it is linked. The books follow by the way
-//             that crossing.hpp has (RETIRED).
+//             that crossing.hpp has (RETIRED). Not of a clear_failure, behind which nobody is staged.
 // STAGED      a task of one block all of whose stand-ins are ready or foreseen: its worker waits for what its own linker knows of,
 //             and for what was named.
 // STANDSTILL  none, though what a mail waits for may not be mailed yet, by three rules of the scheduler and the linker. Mails that
@@ -333,7 +333,8 @@ private:
     SLIPSTREAM_BOTH stand_in_list list_of(u32 slot, u32 parts) const
     {
         stand_in_list out{};
-        if (!abi::counts_for_stand_ins(s_.loads[slot].blocks(), popcount(parts))) return out;
+        const linked_load load = s_.loads[slot];
+        if (!abi::counts_for_stand_ins(load.blocks(), popcount(parts), load.clears())) return out;
         SLIPSTREAM_ONE_COPY
         for (u32 i = 0; parts != 0; parts &= parts - 1, ++i) {
             const u32 part = lowest_bit(parts);

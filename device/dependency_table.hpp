@@ -7,11 +7,14 @@
 // EDGES   that another one implies are not entered, where it is cheap to see (waits_max predecessors at most): with whom the
 //         predecessor that was linked last waits for, as far as the first waits_near_max places of its list tell. (A task that is
 //         complete has seen all that it waited for complete, on its worker, too.) Failures do not go by edges, but by what tasks
-//         read.
+//         read, judged when their turn comes; who is staged is skipped till then, for a failure of any that it waits for, and so
+//         are those staged behind it. No worker skips for a stand-in: an edge from or to one is always entered.
 // STAGING A task is handed to the scheduler when it waits for nobody, or staged: when all it waits for was handed over before it
 //   (waits_max tasks at most). Its workers then wait for the finished counts of those. The scheduler mails in the order in which
 //   tasks are handed over, so whatever a mail waits for was mailed before it (but for other parts' tasks, and stand-ins).
 //   A task of more blocks than workers draws tickets and cannot be waited for in this way, nor can one in a tainted slot.
+//   A clear_failure is not staged, so that nobody is behind it before its turn: until then the scheduler declines what is staged,
+//   and whoever is staged behind that before this role hears so must be declined, too.
 //   What crosses: crossing_stage.hpp.
 // OWNERS  the linker role alone, but for `brief`, `joins`, `joins_both`, `targets` and what they wait for
 //         (control_state::set_awaited), which the scheduler reads of tasks that were handed over.
@@ -81,6 +84,7 @@ public:
             s_.identities[slot] = head.identity;
             const bool brief = s_.types[head.slot_and_type >> 16].brief != 0;
             s_.loads[slot] = {(head.blocks <= m_.n.workers ? head.blocks : 0) | (brief ? linked_load::brief_bit : 0)
+                              | (head.has(abi::flag_clear_failure) ? linked_load::clears_bit : 0)
                               | (several() && head.crosses() ? linked_load::crosses_bit : 0)
                               | (several() && head.stands_in() ? linked_load::stands_in_bit : 0)};
             if (brief) team.set_bits(s_.brief[slot / 32], 1u << slot % 32);
@@ -513,11 +517,11 @@ private:
         const bool there = (still_there(1u << p % 32, p / 32) != 0) & !(is(s_.arriving, p) & is_later(other, number));
         return there ? (number - other) << 16 | p : ~0u;
     }
-    /// Whom a predecessor at that distance from task k of those that arrive waits for, as far as its first places tell. A slot in
-    /// them may have come again since, for a task that was linked later: no predecessor of a task whose last one this is. A list
-    /// that had no room for all may hold none of them.
+    /// Whom a predecessor at that distance from task k of those that arrive, in `slot`, waits for, as far as its first places tell.
+    /// A slot in them may have come again since, for a task that was linked later: no predecessor of a task whose last one this is.
+    /// A list that had no room for all may hold none of them.
     template <class PlaceOf>
-    SLIPSTREAM_BOTH predecessor_list implied_by(u32 distance, u32 k, PlaceOf place_of) const
+    SLIPSTREAM_BOTH predecessor_list implied_by(u32 distance, u32 slot, u32 k, PlaceOf place_of) const
     {
         const u32 p = distance & 0xffff;
         predecessor_list list;
@@ -529,7 +533,8 @@ private:
         } else {
             list = s_.waits_for[p];
         }
-        if (!list.complete() || (some_old_ && is(s_.old, p))) list.number = 0;
+        const bool stands_in = several() && (((s_.loads[p].word | s_.loads[slot].word) & linked_load::stands_in_bit) != 0);
+        if (!list.complete() || stands_in || (some_old_ && is(s_.old, p))) list.number = 0;
         return list;
     }
     SLIPSTREAM_BOTH static bool has(const predecessor_list& list, u32 p)
@@ -556,7 +561,7 @@ private:
             nearest = distances[i] < nearest ? distances[i] : nearest;
         }
         if (nearest == ~0u) return 0;
-        const predecessor_list implied = implied_by(nearest, k, place_of);
+        const predecessor_list implied = implied_by(nearest, slot, k, place_of);
         SLIPSTREAM_UNROLL
         for (u32 i = 0; i < at_once; ++i)
             enters |= static_cast<u32>((i == last) | ((distances[i] != ~0u) & !has(implied, p[i]))) << i;
@@ -595,7 +600,7 @@ private:
                 if (!(enters >> k & 1)) return;
                 const u32 task = tasks.at(0, k), slot = slot_of(task), p = slots.at(0, k), nearest = s_.entering[task].nearest;
                 const bool last = p == (nearest & 0xffff);
-                if (!last && has(implied_by(nearest, task, place_of), p)) return;
+                if (!last && has(implied_by(nearest, slot, task, place_of), p)) return;
                 list_successor(team, p, slot);
                 set_successor(team, p, slot, 1);
                 s_.set_predecessor(slot, last ? 0 : team.add(s_.entering[task].entered, 1), p);

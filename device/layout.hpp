@@ -525,14 +525,16 @@ static_assert(sizeof(known_handle) == 32);
 
 /// What the linker asks of a task that it has taken in, in one load.
 struct linked_load {
-    u32 word; ///< blocks (0: it draws tickets, or stands in) | stands_in_bit | crosses_bit | brief_bit
+    u32 word; ///< blocks (0: it draws tickets, or stands in) | clears_bit | stands_in_bit | crosses_bit | brief_bit
               ///< | successors entered so far << 16
 
+    static constexpr u32 clears_bit = 1u << 12;
     static constexpr u32 stands_in_bit = 1u << 13;
     static constexpr u32 crosses_bit = 1u << 14;
     static constexpr u32 brief_bit = 1u << 15;
     static constexpr u32 successor = 1u << 16;
-    SLIPSTREAM_BOTH u32 blocks() const { return word & (stands_in_bit - 1); }
+    SLIPSTREAM_BOTH u32 blocks() const { return word & (clears_bit - 1); }
+    SLIPSTREAM_BOTH bool clears() const { return (word & clears_bit) != 0; } ///< failures: clear_failure()
     SLIPSTREAM_BOTH bool stands_in() const { return (word & stands_in_bit) != 0; }
     SLIPSTREAM_BOTH bool crosses() const { return (word & crosses_bit) != 0; }
     SLIPSTREAM_BOTH bool brief() const { return (word & brief_bit) != 0; }

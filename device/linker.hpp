@@ -280,10 +280,11 @@ private:
         const u32 waiting = m_.n.staging == 0 ? 0 : team.mask32([&](u32 k) {
             if (k >= count || (ready >> k & 1) != 0) return false;
             const linked_load load = table_.load(slot_of(k));
-            if (!several()) return load.blocks() != 0;
+            if (load.blocks() == 0 || load.clears()) return false;
+            if (!several()) return true;
             // One of several blocks waits for none of its stand-ins by itself; nor, most likely, does another after a failure.
             const bool foreseen = load.blocks() == 1 && !table_.crossing().failed();
-            return load.blocks() != 0 && (foreseen || !load.crosses() || !table_.crossing().waits(slot_of(k)));
+            return foreseen || !load.crosses() || !table_.crossing().waits(slot_of(k));
         });
         team.each32([&](u32 k) {
             if (k >= count) return;

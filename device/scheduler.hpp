@@ -968,7 +968,9 @@ private:
         if (able == 0) return;
         // Not those that wait for others elsewhere, too: their worker would begin to wait only when it has answered, and
         // another one waits at once. Of a parcel's chain it is not known where it goes: what the task before comes behind is
-        // looked at, and who does so before it.
+        // looked at, and who does so before it. Nor those that wait for any others, once something has failed: the worker skips
+        // what comes behind a mailbox of mails at most.
+        const bool failed = s_.counters[failures_seen] != 0;
         able = team.mask32([&](u32 k) {
             if (!(able >> k & 1)) return false;
             const u32 where = runs_on.at(0, k);
@@ -982,7 +984,7 @@ private:
                 const u32 at = others_run_on.at(i, k);
                 const bool near_it = in_parcel ? (able >> last & 1) != 0 && ((at == before_last) | (second & (at + 1 == where)))
                                                : at == where;
-                alone &= (others.at(i, k) == no_slot) | near_it;
+                alone &= (others.at(i, k) == no_slot) | (near_it & !failed);
             }
             return alone;
         });

@@ -14,9 +14,9 @@ void for_each_bit(u32 bits, const Visit& visit)
 
 u64 bounding_bytes(const declared_access& a) { return a.rows > 1 ? (a.rows - 1) * a.pitch + a.bytes : a.bytes; }
 /// Of the stand-ins of a task.
-u32 stand_in_flags(u32 blocks, u32 stand_ins)
+u32 stand_in_flags(u32 blocks, u32 stand_ins, u32 flags = 0)
 {
-    return abi::counts_for_stand_ins(blocks, stand_ins) ? u32{abi::flag_counted} : 0u;
+    return abi::counts_for_stand_ins(blocks, stand_ins, (flags & abi::flag_clear_failure) != 0) ? u32{abi::flag_counted} : 0u;
 }
 u32 share_of(u32 all, u32 parts, u32 part) { return all / parts + (part < all % parts ? 1 : 0); }
 
@@ -318,8 +318,8 @@ submit_status partitioned_core::submit_crossing(const route& way, u32 type, cons
     entry.positions[way.home] = local.position;
     const crossing stands_in{abi::crossing_word::make(*meeting, way.home), true};
     for_each_bit(others, [&](u32 p) {
-        (void)cores_[p]->submit(stand_in_type, nullptr, stand_in[p], true, local, flags | stand_in_flags(options.blocks, stand_ins),
-                                &stands_in);
+        (void)cores_[p]->submit(stand_in_type, nullptr, stand_in[p], true, local,
+                                flags | stand_in_flags(options.blocks, stand_ins, flags), &stands_in);
         entry.positions[p] = local.position;
     });
     note(entry);

@@ -83,7 +83,7 @@ struct divided {
                 mine.crosses = others != 0;
                 mine.crossing = abi::crossing_word::make(meeting, p == home ? others : home);
                 if (p != home) {
-                    mine.counted = abi::counts_for_stand_ins(t.blocks, others);
+                    mine.counted = abi::counts_for_stand_ins(t.blocks, others, t.clears_failure);
                     mine.blocks = 0;
                     mine.fails = false;
                     std::erase_if(mine.accesses, [&](const place_access& a) { return owner(a.place, parts) != p; });
@@ -411,6 +411,16 @@ TEST_CASE("a failure passes from part to part, both ways, and nothing else is ca
     CHECK_FALSE(run(cleared, walks("crossing, failures forgotten")).failure);
     CHECK_FALSE(run(cleared, walks("crossing, failures forgotten, slots come again"),
                     {.window_used = 3, .everything = true}).failure);
+}
+
+TEST_CASE("what a task reads of one that fails is found out past a stand-in that is ready all the same",
+          "[model][crossing][staging][failure]")
+{
+    // The stand-in of the second waits for the first, and reads nothing of it; the third reads what both write.
+    std::vector<test_task> past = {{{{3, R}, {2, W}}}, {{{0, W}, {3, W}}}, {{{2, R}, {3, RW}}}};
+    past[0].fails = past[2].cancelled = true;
+    for (const bool beside : {false, true})
+        CHECK_FALSE(run(past, walks("crossing, a failure past a stand-in"), {.staging = true, .linker_beside = beside}).failure);
 }
 
 TEST_CASE("each edge between parts is needed, its scope too", "[model][crossing][mutation]")

@@ -691,8 +691,9 @@ TEST_CASE("after a failure was cleared slots with failures are set back, and tas
     twice[4].cancelled = twice[5].cancelled = true;
     for (const arrangement& by : {all_together, slow_ingest}) {
         CHECK_FALSE(run(twice, walks("staged, failure cleared, another", 2000), window_of(3), by).failure);
-        CHECK(seen.skipped_most >= 2);
+        CHECK(seen.skipped_most >= 1);
     }
+    CHECK(seen.skipped_most >= 2); // of those behind the second failure one at least
 }
 
 TEST_CASE("the next failure in a slot sees that the first was noted: its fence is needed", "[model][staging][failure][mutation]")

@@ -888,6 +888,59 @@ TEST_CASE("what one part heals is healed, wherever the crossing task that poison
     });
 }
 
+TEST_CASE("what a task reads of one that fails is found out, though another part's task that comes between reads nothing of it",
+          "[api][parts][failure]")
+{
+    in_time(60, [] {
+        for (u32 round = 0; round < 20; ++round) {
+            auto c = parts_config(2);
+            c.host_workers = 8;
+            parts_failure_test t(c);
+            using f = parts_failure_test;
+            gate g;
+            // Writes what its only predecessor reads, which fails: it is ready then all the same.
+            (void)t.rt.submit(g.task(), {.accesses = writes(t.at(1, 500), 8)});
+            (void)t.rt.submit(g.task(), {.accesses = writes(t.at(0, 500), 8)});
+            const auto fails = t.task({f::r(1, 500), f::r(1, 8), f::w(1)}, 5);
+            const auto across = t.task({f::r(0, 500), f::w(0), f::w(1, 8)});
+            const auto reads_both = t.task({f::r(1, 8), f::r(1), f::w(1, 16)});
+            CHECK(across.ring == 0);
+            CHECK(reads_both.ring == 1);
+            g.open();
+            CHECK(t.failed(fails, 5));
+            CHECK(t.ok(across));
+            CHECK(t.cancelled(reads_both, fails, 5));
+        }
+    });
+}
+
+TEST_CASE("what a task of another part reads of one that draws tickets and fails is found out, whoever has run between",
+          "[api][parts][failure]")
+{
+    in_time(60, [] {
+        for (u32 round = 0; round < 20; ++round) {
+            auto c = parts_config(2);
+            c.host_workers = 8;
+            parts_failure_test t(c);
+            using f = parts_failure_test;
+            gate g;
+            (void)t.rt.submit(g.task(), {.accesses = writes(t.at(1, 500), 8)});
+            submit_options many;
+            const std::vector<declared_access> accesses = {f::r(1, 500), f::r(1, 8), f::w(1)};
+            many.accesses = accesses;
+            many.blocks = 40;
+            const auto fails = t.rt.submit(may_fail_task{5}, many);
+            const auto over = t.task({f::w(1, 8)}); // what that one reads: it is in order behind it, and runs
+            const auto across = t.task({f::w(0), f::r(1), f::r(1, 8)});
+            CHECK(across.ring == 0);
+            g.open();
+            CHECK(t.failed(fails, 5));
+            CHECK(t.ok(over));
+            CHECK(t.cancelled(across, fails, 5));
+        }
+    });
+}
+
 TEST_CASE("a long chain of tasks that are cancelled from part to part", "[api][parts][failure]")
 {
     in_time(60, [] {

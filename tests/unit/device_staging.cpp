@@ -66,6 +66,44 @@ TEST_CASE("a task linked with others does not wait for those that the last of it
     CHECK(t.engine.s.waits_for[2].slots[0] == 1);
 }
 
+TEST_CASE("with several parts no edge from or to a stand-in is implied, and a stand-in behind two is not foreseen",
+          "[device][staging][parts]")
+{
+    constexpr u32 home = 1;
+    for (const u32 more : {0u, 5u}) { // predecessors besides: others' lanes enter them
+        CAPTURE(more);
+        scheduler_test t({.window = 32, .workers = 8, .staging = true, .parts = 2});
+        t.start();
+        const auto waits = [&](u32 slot) { return t.engine.s.pending[slot] & 0xffff; };
+        const auto stand_in = [&](u32 slot, const std::vector<u32>& slots) {
+            t.engine.s.crossings[slot] = abi::crossing_word::make(slot, home).word;
+            t.put_behind(slot, slots, 0, {}, abi::flag_crossing | abi::flag_counted);
+        };
+        const auto link = [&] { while (t.linker->step(t.engine.team)) {} };
+        const auto foreseen = [&] { return t.engine.s.staging_sent[home]; };
+        std::vector<u32> others;
+        for (u32 slot = 20; slot < 20 + more; ++slot) t.put(slot), others.push_back(slot);
+        const auto and_others = [&](std::vector<u32> slots) {
+            slots.insert(slots.end(), others.begin(), others.end());
+            return slots;
+        };
+        t.put(0);
+        stand_in(1, {0});
+        t.put_behind(2, and_others({0, 1})); // 0 may fail, and 1 be ready
+        link();
+        CHECK(waits(2) == 2 + more);
+        CHECK(foreseen() == 1);
+        t.put_behind(3, {0});
+        stand_in(4, and_others({0, 3})); // 3 may run, and 4 be cancelled for 0
+        link();
+        CHECK(waits(4) == 2 + more);
+        CHECK(foreseen() == 1);
+        t.put_behind(5, and_others({0, 3})); // as before
+        link();
+        CHECK(waits(5) == 1 + more);
+    }
+}
+
 TEST_CASE("a list of predecessors that was too short for them tells nothing of whom its task waits for", "[device][staging]")
 {
     constexpr u32 x = 20, wide = 21, many = device::waits_max + 1;
@@ -714,6 +752,87 @@ TEST_CASE("what was staged behind a clear_failure is mailed with it, and so is w
         run(4, 1);
         run(6, 1);
         CHECK(t.take_retired() == 4);
+        t.check_empty();
+    }
+}
+
+TEST_CASE("a clear_failure is not staged, nor anybody behind it before its turn: nobody overtakes what was declined",
+          "[device][staging]")
+{
+    static staging_test* test;
+    static u32 next, reports;
+    staging_test t(1); // who waits there for one that comes later does so for ever
+    test = &t;
+    next = 3;
+    reports = 0;
+    t.put(0, 1, {byte(0x9000, access_mode::write)});
+    t.settle();
+    const mail failing = t.take(0, 0, 0);
+    t.put_behind(1, {0}, 1, {}, abi::flag_clear_failure);
+    t.put_behind(2, {1});
+    while (t.linker->step(t.engine.team)) {}
+    CHECK_FALSE((t.staged(1) || t.staged(2)));
+    t.answer(0, failing, 7);
+    // Twice one is staged, if it can be, behind what was declined just now, before the linker hears of that.
+    for (const u32 slot : {3u, 4u}) {
+        device::host_delay_hook = [](device::edge e) {
+            if (e != device::edge::R13_report || reports++ == 0) return; // the first one is the failure itself
+            device::host_delay_hook = nullptr;
+            test->put_behind(next, {next - 1});
+            ++next;
+            while (test->linker->step(test->engine.team)) {}
+        };
+        t.scheduler->step(t.engine.team);
+        device::host_delay_hook = nullptr;
+        while (t.linker->step(t.engine.team)) {}
+        if (next == slot) t.put_behind(next++, {slot - 1});
+    }
+    t.settle();
+    std::vector<u32> order;
+    for (u32 turn = 0; turn < 4 && t.has_mail(0); ++turn) {
+        const mail letter = t.ports[0].wait();
+        order.push_back(letter.slot());
+        if (letter.waits() != 0) REQUIRE(t.ports[0].await(t.engine.team, letter) == verdict::run);
+        t.answer(0, letter);
+        t.settle();
+    }
+    CHECK(order == std::vector<u32>{1, 2, 3, 4});
+    CHECK(t.take_retired() == 5);
+    t.check_empty();
+}
+
+TEST_CASE("once a task has failed, one that waits for two comes behind neither: its worker may have forgotten the farther one",
+          "[device][staging]")
+{
+    for (const bool failed : {false, true}) {
+        INFO(failed);
+        staging_test t(1, 32, true);
+        if (failed) {
+            t.put(9);
+            t.settle();
+            t.answer(0, t.take(0, 9, 0), 3);
+            t.put(8, 1, {}, abi::flag_clear_failure);
+            t.settle();
+            t.run(0, 8);
+        }
+        for (u32 i = 0; i < P::mailbox_depth; ++i) { // so that the worker does not know of that any more
+            t.put(7);
+            t.settle();
+            t.run(0, 7);
+        }
+        t.put(0);
+        for (u32 slot = 1; slot < 3; ++slot) t.put_behind(slot, {slot - 1});
+        t.put_behind(3, {0, 2}); // what 2 waits for does not tell of 0
+        t.settle();
+        for (u32 slot = 0; slot < 4; ++slot) {
+            const bool behind = slot != 0 && !(failed && slot == 3);
+            const mail letter = t.take(0, slot, slot == 0 || behind ? 0 : 2);
+            CHECK(letter.follows() == behind);
+            if (slot != 0) CHECK(t.ports[0].await(t.engine.team, letter) == verdict::run);
+            t.answer(0, letter);
+            t.settle();
+        }
+        CHECK(t.take_retired() == P::mailbox_depth + (failed ? 6 : 4));
         t.check_empty();
     }
 }

@@ -51,11 +51,12 @@ struct scheduler_test {
         hand_over(slot, blocks, slot | device::admitted_free, entries, flags);
     }
     /// Waits for the tasks in `slots`.
-    void put_behind(u32 slot, const std::vector<u32>& slots, u32 blocks = 1, const std::vector<access_entry>& entries = {})
+    void put_behind(u32 slot, const std::vector<u32>& slots, u32 blocks = 1, const std::vector<access_entry>& entries = {},
+                    u32 flags = 0)
     {
         while (admitted.room(engine.team) == 0) linker->step(engine.team);
         engine.set_predecessors(admitted.position(), slots);
-        hand_over(slot, blocks, slot, entries, 0);
+        hand_over(slot, blocks, slot, entries, flags);
     }
     void hand_over(u32 slot, u32 blocks, u32 entry, const std::vector<access_entry>& entries, u32 flags)
     {

@@ -84,10 +84,11 @@ inline constexpr u32 meetings_max = 512; ///< of crossing tasks with the same ho
 inline constexpr u32 status_crossing = 0xffffffff;
 
 inline constexpr u32 stand_ins_counted_max = 6;
-/// Does the worker of a crossing task count a block for each of its stand-ins? See device/crossing_stage.hpp.
-SLIPSTREAM_BOTH constexpr bool counts_for_stand_ins(u32 blocks, u32 stand_ins)
+/// Does the worker of a crossing task count a block for each of its stand-ins? `clears`: it is a clear_failure. See
+/// device/crossing_stage.hpp.
+SLIPSTREAM_BOTH constexpr bool counts_for_stand_ins(u32 blocks, u32 stand_ins, bool clears)
 {
-    return blocks == 1 && stand_ins <= stand_ins_counted_max;
+    return blocks == 1 && stand_ins <= stand_ins_counted_max && !clears;
 }
 
 /// Where a crossing task and its stand-ins meet.
