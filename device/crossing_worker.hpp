@@ -111,8 +111,8 @@ struct staged_mail {
             if (left == 0) return team.any(failures) ? awaited::look : awaited::runs;
             P::pause(attempt);
             if (++attempt != polls) continue;
-            const u32 came = once || !team.leader() ? 0u : static_cast<u32>(has_come());
             if (once) return awaited::not_yet;
+            const u32 came = team.leader() ? static_cast<u32>(has_come()) : 0u;
             const auto what = static_cast<awaited>(team.broadcast(came));
             if (what != awaited::not_yet) return what;
             attempt = 0;

@@ -19,6 +19,7 @@ struct raw_access {
     u32 rows = 1;
     u32 pitch = 0; ///< 0: a range
     u32 handle_plus_one = 0;
+    bool loose = false; ///< a bounding range with gaps in it
 
     SLIPSTREAM_BOTH static raw_access of(const known_handle& h)
     {
@@ -26,6 +27,7 @@ struct raw_access {
     }
     SLIPSTREAM_BOTH abi::access_entry entry(abi::access_mode mode) const
     {
+        if (loose) return abi::access_entry::make(abi::entry_kind::loose, mode, address, bytes);
         return pitch != 0 ? abi::access_entry::rect(mode, address, bytes, rows, pitch)
                           : abi::access_entry::range(mode, address, bytes);
     }

@@ -486,7 +486,7 @@ private:
         const u32 firsts = team.mask32([&](u32 k) {
             if (k >= chunks || (w[4 * k] & abi::handle_bit) != 0) return false;
             const abi::entry_kind kind = abi::kind_of(w[4 * k]);
-            return kind == abi::entry_kind::rect || kind == abi::entry_kind::long_range;
+            return kind == abi::entry_kind::rect || kind == abi::entry_kind::long_range || kind == abi::entry_kind::loose;
         });
         u32 seconds = 0; // halves; what lies in them may look like a first one
         u32 count = chunks;
@@ -865,7 +865,8 @@ private:
     SLIPSTREAM_BOTH static raw_access access_of_two(const u32* first, const u32* second)
     {
         if (abi::kind_of(first[0]) == abi::entry_kind::rect) return {address_in(first), first[2], second[0], second[1]};
-        return {address_in(first), first[2] | static_cast<u64>(second[0]) << 32};
+        return {address_in(first), first[2] | static_cast<u64>(second[0]) << 32, 1, 0, 0,
+                abi::kind_of(first[0]) == abi::entry_kind::loose};
     }
 
     /// The device's copy of the handle table shall hold the first `count`. Handles never change, and the host writes each before

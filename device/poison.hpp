@@ -62,9 +62,38 @@ struct poison_tables {
                 const u32 i = block * pool_block_entries + at;
                 const table_entry entry = block < pool_near_blocks ? P::get(pool_near[i])
                                                                    : P::get(pool_far[i - pool_near_blocks * pool_block_entries]);
-                visit(entry.access(entry.is_rect() ? P::get(pool_shapes[i]) : 0));
+                abi::access_entry e = entry.access(entry.is_rect() ? P::get(pool_shapes[i]) : 0);
+                if (entry.registered()) e.head |= registered_bit;
+                visit(e);
             }
         }
+    }
+
+    // Entries of handles are marked. Of a tile that is too large for an access_entry (loose) only the bounding range is known here;
+    // but the memory of another handle is the same, or disjoint.
+    static constexpr u64 registered_bit = u64{1} << 63;
+    SLIPSTREAM_BOTH static bool is_loose(const abi::access_entry& e) { return e.kind() == abi::entry_kind::loose; }
+    SLIPSTREAM_BOTH static bool go_by_handle(const abi::access_entry& a, const abi::access_entry& b)
+    {
+        return (a.head & b.head & registered_bit) != 0 && (is_loose(a) || is_loose(b));
+    }
+    SLIPSTREAM_BOTH static bool is_same(const abi::access_entry& a, const abi::access_entry& b)
+    {
+        return a.begin() == b.begin() && a.end() == b.end();
+    }
+    SLIPSTREAM_BOTH static bool meets(const abi::access_entry& a, const abi::access_entry& b)
+    {
+        return go_by_handle(a, b) ? is_same(a, b) : abi::overlaps(a, b);
+    }
+    SLIPSTREAM_BOTH static bool holds(const abi::access_entry& outer, const abi::access_entry& inner)
+    {
+        return go_by_handle(outer, inner) ? is_same(outer, inner) : abi::covers(outer, inner);
+    }
+    /// Does whoever meets `e` meet `old`, too?
+    SLIPSTREAM_BOTH static bool tells_all_of(const abi::access_entry& old, const abi::access_entry& e)
+    {
+        const bool raw_loose = is_loose(old) && (old.head & registered_bit) == 0; // met by its bounding range
+        return raw_loose ? old.begin() <= e.begin() && e.end() <= old.end() : holds(old, e);
     }
 
     SLIPSTREAM_BOTH bool flagged(u32 slot, u32 flag) const { return P::get(heads[slot]).has(flag); }
@@ -91,7 +120,7 @@ struct poison_tables {
             } else if (e.is_memory() && e.reads() && !flagged(slot, abi::flag_whole_memory)) {
                 if (everything != 0) blame(everything);
                 for (u32 i = team.rank(); i < count; i += team.size())
-                    if (abi::overlaps(e, entries[i])) blame(causes[i]);
+                    if (meets(e, entries[i])) blame(causes[i]);
             }
         });
         return team.reduce_min(mine);
@@ -214,7 +243,7 @@ struct poison_tables {
         const u32 count = state[poison_entry_count];
         bool mine = false;
         for (u32 i = team.rank(); i < count; i += team.size())
-            mine |= causes[i] <= cause && abi::covers(entries[i], e); // the oldest is blamed
+            mine |= causes[i] <= cause && tells_all_of(entries[i], e); // the oldest is blamed
         if (team.any(mine)) return;
         team.sync();
         if (team.leader()) {
@@ -257,7 +286,7 @@ struct poison_tables {
         for (u32 group = (state[poison_entry_count] + 31) / 32; group-- > 0;) {
             const u32 count = state[poison_entry_count];
             u32 hit = team.mask32(
-                [&](u32 k) { return 32 * group + k < count && abi::overlaps(write, entries[32 * group + k]); });
+                [&](u32 k) { return 32 * group + k < count && meets(write, entries[32 * group + k]); });
             team.sync();
             if (team.leader())
                 for (u32 k = 32; k-- > 0;)
@@ -271,7 +300,7 @@ struct poison_tables {
     {
         const abi::access_entry old = entries[i];
         u32 count = state[poison_entry_count];
-        if (abi::covers(write, old)) {
+        if (holds(write, old)) {
             --count;
             entries[i] = entries[count];
             causes[i] = causes[count];

@@ -371,8 +371,8 @@ public:
             if (count.reached(only.target)) return count.has_failures() ? awaited::look : awaited::runs;
             P::pause(attempt);
             if (++attempt != polls) continue;
-            const awaited came = once ? awaited::not_yet : has_come();
-            if (once || came != awaited::not_yet) return came;
+            if (once) return awaited::not_yet;
+            if (const awaited came = has_come(); came != awaited::not_yet) return came;
             attempt = 0;
         }
     }

@@ -93,14 +93,16 @@ void check_config(config& c, bool any_size)
                + std::to_string(device::window_slots_max));
     if (c.window > 16) c.window = (c.window + 31) / 32 * 32;
     if (c.ring_slots < ring_min || c.ring_slots > (1u << 24))
-        refuse("ring = " + std::to_string(c.ring_slots) + " slots: must be 4 to 16777216");
+        refuse("ring_slots = " + std::to_string(c.ring_slots) + ": must be " + std::to_string(ring_min) + " to 16777216");
     c.ring_slots = std::bit_ceil(c.ring_slots);
     if (c.rings < 1 || c.rings > device::rings_max)
         refuse("rings = " + std::to_string(c.rings) + ": must be 1 to " + std::to_string(device::rings_max));
     if (c.rings >= c.window)
         refuse("rings = " + std::to_string(c.rings) + ": the window must have more slots than there are rings");
-    if (c.accesses_max < 4 || c.accesses_max > 60000) refuse("accesses_max must be 4 to 60000");
-    if (c.handles_max < 1 || c.handles_max > detail::member_handles_max) refuse("handles_max must be 1 to 16777214");
+    if (c.accesses_max < 4 || c.accesses_max > 60000)
+        refuse("accesses_max = " + std::to_string(c.accesses_max) + ": must be 4 to 60000");
+    if (c.handles_max < 1 || c.handles_max > detail::member_handles_max)
+        refuse("handles_max = " + std::to_string(c.handles_max) + ": must be 1 to " + std::to_string(detail::member_handles_max));
     if (c.flight_log > (1u << 24)) refuse("flight_log = " + std::to_string(c.flight_log) + " entries: at most 16777216");
     if (c.residency.count() < 1) refuse("residency must be at least 1 ms");
     if (c.stall_report.count() < 0 || c.stall_limit.count() < 0 || c.exit_limit.count() < 0)
@@ -119,6 +121,29 @@ void keep_for_ever(std::unique_ptr<backend> abandoned)
     abandoned->abandon();
     const std::lock_guard lock(alive_mutex);
     kept->push_back(std::move(abandoned));
+}
+
+/// A registered piece, whose numbers need not fit into an access_entry.
+struct registered_piece {
+    const abi::handle_entry& h;
+
+    u64 begin() const { return h.address; }
+    u64 width() const { return is_rect() ? h.bytes : end() - begin(); }
+    u64 pitch() const { return h.pitch; }
+    u64 rows() const { return is_rect() ? h.rows : 1; }
+    u64 end() const { return h.address + (h.rows > 1 ? (u64{h.rows} - 1) * h.pitch : 0) + h.bytes; }
+    bool is_rect() const { return h.rows > 1 && h.pitch != h.bytes; } ///< has gaps
+};
+/// As abi::overlaps(), but exact for tiles of any size if their pitch is the same.
+bool share_bytes(const registered_piece& a, const registered_piece& b)
+{
+    if (!(a.begin() < b.end() && b.begin() < a.end())) return false;
+    if (a.is_rect() && b.is_rect()) {
+        if (a.pitch() != b.pitch()) return true;
+        return a.begin() <= b.begin() ? abi::detail::rects_meet(a, b) : abi::detail::rects_meet(b, a);
+    }
+    if (a.is_rect()) return abi::detail::range_meets_rect(b.begin(), b.end(), a);
+    return !b.is_rect() || abi::detail::range_meets_rect(a.begin(), a.end(), b);
 }
 
 std::unique_ptr<backend> choose(const config& c, const kernel_image& image)
@@ -508,7 +533,8 @@ submit_status runtime_core::submit_by_chunks(u32 type, const void* task, const s
             && (words[layout.member_offset[k] + 3] & 0xff) != 0)
             throw config_error("the rows of a 2-D member must be shorter than 4 GiB: split it, or use a 1-D member");
 
-    // visit(mode, address, bytes (of a range or of one row), rows, pitch, rect, handle_plus_one) for each access, in wire order.
+    // visit(mode, address, bytes (of a range or of one row), rows, pitch, kind, handle_plus_one) for each access, in wire order.
+    const auto range_of = [](u64 bytes) { return bytes >> 32 ? abi::entry_kind::long_range : abi::entry_kind::range; };
     const auto for_each_access = [&](const auto& visit) {
         for (u32 k = 0; k < layout.members; ++k) {
             const u32 at = layout.member_offset[k];
@@ -517,16 +543,19 @@ submit_status runtime_core::submit_by_chunks(u32 type, const void* task, const s
             const bool rect = (layout.rect_mask >> k & 1) && words[at + 4] > 1; // one row is a range
             const bool foreign = crosses != nullptr && (crosses->foreign_members >> k & 1) != 0;
             visit(foreign ? access_mode::none : static_cast<access_mode>(layout.member_mode[k]), address,
-                  tail & detail::member_bytes_max, rect ? words[at + 4] : 1, rect ? words[at + 5] : 0, rect,
+                  tail & detail::member_bytes_max, rect ? words[at + 4] : 1, rect ? words[at + 5] : 0,
+                  rect ? abi::entry_kind::rect : range_of(tail & detail::member_bytes_max),
                   static_cast<u32>(tail >> detail::member_handle_shift));
         }
         if (!extras) return;
         for (const declared_access& a : options.accesses) {
             const bool fits = a.rows <= 0xffffffffu && a.pitch <= 0xffffffffu && a.bytes <= 0xffffffffu;
             if (a.rows > 1 && fits)
-                visit(a.mode, a.address, a.bytes, a.rows, a.pitch, true, a.handle_plus_one);
-            else // a rectangle too large for the wire is declared as its bounding range
-                visit(a.mode, a.address, a.rows > 1 ? (a.rows - 1) * a.pitch + a.bytes : a.bytes, 1, 0, false, a.handle_plus_one);
+                visit(a.mode, a.address, a.bytes, a.rows, a.pitch, abi::entry_kind::rect, a.handle_plus_one);
+            else if (a.rows > 1) // too large for the wire: its bounding range, which covers nothing
+                visit(a.mode, a.address, (a.rows - 1) * a.pitch + a.bytes, 1, 0, abi::entry_kind::loose, a.handle_plus_one);
+            else
+                visit(a.mode, a.address, a.bytes, 1, 0, range_of(a.bytes), a.handle_plus_one);
         }
     };
     // Plain messages are decoded at once; see abi/message.hpp.
@@ -534,9 +563,9 @@ submit_status runtime_core::submit_by_chunks(u32 type, const void* task, const s
     u32 second_chunks = 0; // of entries that do not fit into one
     bool plain = true;
     u32 run = 0; // handles in the chunk that is being filled
-    for_each_access([&](access_mode, u64, u64 bytes, u64, u64, bool rect, u32 handle_plus_one) {
+    for_each_access([&](access_mode, u64, u64, u64, u64, abi::entry_kind kind, u32 handle_plus_one) {
         check_handles(handle_plus_one); // nothing is published yet
-        const bool two_chunks = handle_plus_one == 0 && (rect || bytes >> 32 != 0);
+        const bool two_chunks = handle_plus_one == 0 && kind != abi::entry_kind::range;
         plain &= !two_chunks;
         second_chunks += two_chunks;
         entry_chunks += handle_plus_one == 0 || run == 0;
@@ -613,19 +642,17 @@ submit_status runtime_core::submit_by_chunks(u32 type, const void* task, const s
         handles = {};
         handle_count = 0;
     };
-    const auto put_access = [&](access_mode mode, u64 address, u64 bytes, u64 rows, u64 pitch, bool rect, u32 handle_plus_one) {
+    const auto put_access = [&](access_mode mode, u64 address, u64 bytes, u64 rows, u64 pitch, abi::entry_kind kind,
+                                u32 handle_plus_one) {
         if (handle_plus_one != 0) {
             handles.w[handle_count++] = abi::encode_handle(handle_plus_one - 1, mode);
             if (handle_count == 3) flush_handles();
             return;
         }
         flush_handles();
-        const abi::entry_kind kind = rect          ? abi::entry_kind::rect
-                                     : bytes >> 32 ? abi::entry_kind::long_range
-                                                   : abi::entry_kind::range;
         put(abi::encode_range(abi::encode_first(kind, mode, 0), address, bytes));
-        if (rect) put(abi::chunk{{static_cast<u32>(rows), static_cast<u32>(pitch), 0, 0}});
-        else if (kind == abi::entry_kind::long_range) put(abi::chunk{{static_cast<u32>(bytes >> 32), 0, 0, 0}});
+        if (kind == abi::entry_kind::rect) put(abi::chunk{{static_cast<u32>(rows), static_cast<u32>(pitch), 0, 0}});
+        else if (kind != abi::entry_kind::range) put(abi::chunk{{static_cast<u32>(bytes >> 32), 0, 0, 0}});
     };
     for_each_access(put_access);
     flush_handles();
@@ -1085,19 +1112,14 @@ data_handle runtime_core::register_range(const void* data, u64 bytes, u64 rows, 
     if (bytes > detail::member_bytes_max || rows > 0xffffffffu || pitch > 0xffffffffu)
         throw config_error("this range is too large to register");
     if (rows > 1 && pitch < bytes) throw config_error("a tile's pitch must be at least its row's bytes");
+    const u64 address = detail::checked_begin(data, bytes, rows, pitch);
     const std::lock_guard lock(mutex_);
-    const u64 address = reinterpret_cast<u64>(data);
-    const auto as_entry = [](const abi::handle_entry& h) {
-        return h.rows ? abi::access_entry::rect(access_mode::write, h.address, h.bytes, h.rows, h.pitch)
-                      : abi::access_entry::range(access_mode::write, h.address, h.bytes);
-    };
     abi::handle_entry entry{address, bytes, rows > 1 ? static_cast<u32>(rows) : 0u, rows > 1 ? static_cast<u32>(pitch) : 0u, 0};
     const auto result = [&](u32 index) { return data_handle{index, address, bytes, entry.rows, entry.pitch}; };
-    const auto mine = as_entry(entry);
+    const registered_piece mine{entry};
     // Ranges are disjoint, so only the neighbours can meet a new range; tiles are compared one by one.
     const auto meets = [&](u32 index) {
-        const auto& other = ranges_[index];
-        return abi::overlaps(mine, as_entry(other));
+        return share_bytes(mine, {ranges_[index]});
     };
     const auto same = [&](u32 index) {
         const auto& o = ranges_[index];

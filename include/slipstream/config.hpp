@@ -44,8 +44,9 @@ struct config {
     /// and the kernel is neither paused nor waiting for streams only (a task that waits by `after` for one that waits for a stream
     /// is no such task: let the limit be longer than the stream's work). After stall_report what the rings hold and what each
     /// worker runs is logged, once, and the engine goes on: a body may take its time. After stall_limit the engine is stopped:
-    /// every call throws device_error from then on, which says what waits on what and which task runs which block on which SM. A
-    /// body that never ends then keeps its worker and the engine's memory until the process ends, but no thread of yours. 0: never.
+    /// whatever submits, or waits for what was not done by then, throws device_error, which says what waits on what and which task
+    /// runs which block on which SM. A body that never ends then keeps its worker and the engine's memory until the process ends,
+    /// but no thread of yours. 0: never.
     std::chrono::milliseconds stall_report{10'000};
     std::chrono::milliseconds stall_limit{0};
     /// The same limit for the destructor, which waits for all that was submitted: without a stall_limit,

@@ -139,7 +139,8 @@ public:
     /// submit meanwhile may run with it.
     void run_batch();
 
-    /// Declares memory as a unit of dependency. Two registered handles must be equal or disjoint (config_error otherwise).
+    /// Declares memory as a unit of dependency. Two registered handles must be equal or disjoint, and none of them tiles of unequal
+    /// pitch that reach into each other (config_error otherwise).
     /// A handle of memory from the pool ends when the memory has come back there: whoever gets that memory may register other
     /// pieces of it. Its index is not used for another piece; the same piece, registered again, has the same index.
     data_handle register_range(const void* data, u64 bytes);

@@ -593,3 +593,47 @@ TEST_CASE("a task of which some blocks run is not cancelled when the books of po
         CHECK(rt.wait_all());
     });
 }
+
+TEST_CASE("a pure write of a rectangle too large for a message heals what it covers alone", "[api][failure]")
+{
+    in_time(20, [] {
+        failure_test t;
+        using f = failure_test;
+        constexpr u64 pitch = u64{6} << 30; // eight fields of 6 GiB each; a task writes a chunk of each field
+        constexpr auto W = access_mode::write;
+        const auto root = t.task({f::square(W, 0, 4096, 8, pitch)}, 5);
+        CHECK(t.failed(root, 5));
+        CHECK(t.ok(t.task({f::square(W, 4096, 4096, 8, pitch)})));
+        CHECK(t.cancelled(t.task({f::r(0, 16)}), root, 5));     // before the second chunk
+        CHECK(t.cancelled(t.task({f::r(pitch, 16)}), root, 5)); // in a gap of it
+    });
+}
+
+TEST_CASE("a tile of very many rows is healed by its handle, and the tile beside it is another one", "[api][failure][handles]")
+{
+    in_time(20, [] {
+        failure_test t;
+        const auto at = [](u64 a) { return reinterpret_cast<void*>(failure_test::base + a); };
+        const auto left = t.rt.register_tile(at(0), 16, 70000, 64), right = t.rt.register_tile(at(16), 16, 70000, 64);
+        const auto root = t.task({on(access_mode::write, left)}, 5);
+        CHECK(t.failed(root, 5));
+        CHECK(t.ok(t.task({on(access_mode::read, right)})));
+        CHECK(t.ok(t.task({on(access_mode::write, right)})));
+        CHECK(t.cancelled(t.task({on(access_mode::read, left)}), root, 5));
+        CHECK(t.ok(t.task({on(access_mode::write, left)})));
+        CHECK(t.ok(t.task({on(access_mode::read, left)})));
+    });
+}
+
+TEST_CASE("cancelled updates of one tile of very many rows do not fill the books of poison", "[api][failure]")
+{
+    in_time(60, [] {
+        failure_test t;
+        using f = failure_test;
+        const auto update = f::square(access_mode::read_write, 0, 16, 70000, 64);
+        const auto root = t.task({update}, 5);
+        for (u32 i = 0; i < 600; ++i) (void)t.rt.wait(t.task({update})); // each is cancelled
+        CHECK(t.ok(t.task({f::r(u64{1} << 30, 16)}))); // has nothing to do with it
+        CHECK(t.failed(root, 5));
+    });
+}

@@ -598,6 +598,29 @@ TEST_CASE("equal memory gives the same handle, partly overlapping memory is refu
     }
 }
 
+TEST_CASE("tiles of very many rows, and of long rows, are told apart; one that ends behind all addresses is refused",
+          "[api][handles]")
+{
+    engine rt(host_config());
+    const auto at = [](u64 byte) { return reinterpret_cast<void*>((u64{1} << 40) + byte); }; // nobody touches it
+    const auto index = [&](u64 from, u64 bytes, u64 rows, u64 pitch) {
+        return rt.register_tile(at(from), bytes, rows, pitch).index;
+    };
+    for (const auto& [rows, pitch] : {std::pair<u64, u64>{70'000, 64}, {10, u64{1} << 25}}) {
+        INFO(rows);
+        const u64 first = rows << 32;
+        const u32 left = index(first, 16, rows, pitch);
+        CHECK(index(first, 16, rows, pitch) == left);
+        CHECK(index(first + 16, 16, rows, pitch) != left);
+        CHECK(rt.register_range(at(first + 32), 8).index != left);
+        CHECK_THROWS_AS(index(first + 24, 16, rows, pitch), config_error);
+        CHECK_THROWS_AS(rt.register_range(at(first + 9 * pitch + 15), 8), config_error);
+        CHECK_THROWS_AS(index(first + 40, pitch - 39, rows, pitch), config_error); // reaches the next row of the first one
+        CHECK(index(first + 40, pitch - 40, rows, pitch) != left);
+    }
+    CHECK_THROWS_AS(index(0, 16, 0xffffffff, 0xffffffff), config_error);
+}
+
 TEST_CASE("handles run out with a remedy, not a crash", "[api][handles]")
 {
     auto c = host_config();

@@ -470,13 +470,13 @@ TEST_CASE("a configuration that cannot work is refused in a sentence that says w
     has(said([](config& c) { c.window = 0; }), {"window = 0", "16"});
     has(said([](config& c) { c.window = 15; }), {"window = 15"});
     has(said([](config& c) { c.window = 5000; }), {"window = 5000", "4096"});
-    has(said([](config& c) { c.ring_slots = 0; }), {"ring = 0", "4"});
-    has(said([](config& c) { c.ring_slots = 3; }), {"ring = 3"});
+    has(said([](config& c) { c.ring_slots = 0; }), {"ring_slots = 0", "4"});
+    has(said([](config& c) { c.ring_slots = 3; }), {"ring_slots = 3"});
     has(said([](config& c) { c.rings = 0; }), {"rings = 0", "16"});
     has(said([](config& c) { c.rings = 17; }), {"rings = 17"});
     has(said([](config& c) { c.rings = 16; c.window = 16; }), {"rings = 16", "window"});
-    has(said([](config& c) { c.accesses_max = 0; }), {"accesses_max"});
-    has(said([](config& c) { c.handles_max = 0; }), {"handles_max"});
+    has(said([](config& c) { c.accesses_max = 0; }), {"accesses_max = 0", "4"});
+    has(said([](config& c) { c.handles_max = 0; }), {"handles_max = 0"});
     has(said([](config& c) { c.residency = 0ms; }), {"residency"});
     has(said([](config& c) { c.staging_bytes = 4095; }), {"staging_bytes = 4095", "4096"});
     has(said([](config& c) { c.staging_bytes = 0; }), {"staging_bytes = 0", "4096"});

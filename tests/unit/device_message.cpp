@@ -37,7 +37,8 @@ TEST_CASE("the first word of an entry says handle or kind, and its mode", "[devi
         CHECK((h & abi::handle_bit) != 0);
         CHECK((h & abi::handle_index_mask) == 0xabcdef);
         CHECK(abi::mode_of(h) == mode);
-        for (const auto kind : {abi::entry_kind::range, abi::entry_kind::rect, abi::entry_kind::long_range}) {
+        using kinds = abi::entry_kind;
+        for (const auto kind : {kinds::range, kinds::rect, kinds::loose, kinds::long_range}) {
             const u32 w = abi::encode_first(kind, mode, 0x1ffffff);
             CHECK((w & abi::handle_bit) == 0);
             CHECK(abi::kind_of(w) == kind);

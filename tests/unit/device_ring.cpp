@@ -608,8 +608,10 @@ TEST_CASE("entries of every kind, in messages longer than a look and than the ri
                 } else if (kind == 3) {
                     // The second half looks like anything.
                     const u32 high = static_cast<u32>(random()) & 0xffff;
-                    wanted.push_back(access_entry::range(mode, address, bytes | u64{high} << 32));
-                    chunks.push_back(first(abi::entry_kind::long_range));
+                    const bool loose = below(2) != 0;
+                    wanted.push_back(access_entry::make(loose ? abi::entry_kind::loose : abi::entry_kind::range, mode, address,
+                                                        bytes | u64{high} << 32));
+                    chunks.push_back(first(loose ? abi::entry_kind::loose : abi::entry_kind::long_range));
                     chunks.push_back({{high, static_cast<u32>(random()), static_cast<u32>(random()), 0}});
                 } else {
                     wanted.push_back(access_entry::range(mode, address, bytes));

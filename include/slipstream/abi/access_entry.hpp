@@ -74,7 +74,8 @@ SLIPSTREAM_BOTH u64 quotient(u64 a, u64 b)
 }
 
 /// Does the range [lo, hi) meet a row of rectangle r? Exact.
-SLIPSTREAM_BOTH bool range_meets_rect(u64 lo, u64 hi, const access_entry& r)
+template <class Rect>
+SLIPSTREAM_BOTH bool range_meets_rect(u64 lo, u64 hi, const Rect& r)
 {
     const u64 from = (lo > r.begin() ? lo : r.begin()) - r.begin();
     const u64 row = quotient(from, r.pitch());
@@ -85,7 +86,8 @@ SLIPSTREAM_BOTH bool range_meets_rect(u64 lo, u64 hi, const access_entry& r)
 
 /// Rectangles of equal pitch, a.begin() <= b.begin(). Exact: b is placed in a's (row, column) frame; where it wraps past
 /// the pitch it is split into a right part and a left part one row lower.
-SLIPSTREAM_BOTH bool rects_meet(const access_entry& a, const access_entry& b)
+template <class Rect>
+SLIPSTREAM_BOTH bool rects_meet(const Rect& a, const Rect& b)
 {
     const u64 delta = b.begin() - a.begin();
     const u64 row = quotient(delta, a.pitch());

@@ -49,7 +49,7 @@ enum class entry_kind : u32 {
     none = 0,
     range = 1,      ///< [address, address + bytes)
     rect = 2,       ///< rows of `width` bytes, `pitch` bytes apart
-    loose = 3,      ///< a bounding range: overlaps like a range, never covers
+    loose = 3,      ///< a bounding range: overlaps like a range, never covers; on the wire as a long range
     after = 4,      ///< explicit predecessor (ring, position)
     long_range = 5, ///< on the wire only: a range of 4 GiB or more
 };
@@ -148,7 +148,7 @@ SLIPSTREAM_BOTH u32 encode_first(entry_kind kind, access_mode mode, u32 low_bits
     return static_cast<u32>(mode) << 28 | static_cast<u32>(kind) << 25 | low_bits;
 }
 
-/// The chunk of a range, or the first one of a rectangle or long range. `first`: what encode_first makes of kind and mode;
+/// The chunk of a range, or the first one of a rectangle, loose or long range. `first`: what encode_first makes of kind and mode;
 /// of `bytes` the low word.
 SLIPSTREAM_BOTH chunk encode_range(u32 first, u64 address, u64 bytes)
 {
