@@ -166,7 +166,8 @@ struct crossing_tables {
                 const u32 mine = 1u << message.slot() % 32;
                 if ((told[message.slot() / 32] & mine) != 0) team.clear_bits(told[message.slot() / 32], mine);
                 else team.set_bits(unretired[message.slot() / 32], mine); // it is still to be said ready
-                if ((bad >> k & 1) != 0 && cause_of[message.slot()] == 0) // else it has one in its own part
+                if (!(bad >> k & 1)) cause_of[message.slot()] = 0; // it has run, whatever has been poisoned since it was foreseen
+                else if (cause_of[message.slot()] == 0) // else it has one in its own part
                     cause_of[message.slot()] = poison_tables<P>::crossing_cause;
                 return false;
             }
@@ -174,9 +175,13 @@ struct crossing_tables {
             meeting_slots[message.meeting() * parts + k / each] = static_cast<u16>(1 + message.slot());
             team.add(meeting_held[message.meeting()], came_one);
             const u32 bit = 1u << message.meeting() % 32;
+            if ((meeting_held[message.meeting()] & held_mask) != 0) return false; // its task, mailed ahead, has run
             return (bad >> k & 1) != 0 && (team.set_bits(meetings_bad[message.meeting() / 32], bit) & bit) == 0;
         });
         completed += popcount(answers);
+        // Before any of their tasks is retired: its meeting may come again then (linker).
+        arrivals.advance(popcount(news));
+        arrivals.publish(team);
         const auto meeting_at = [&](u32 k) { return crossing_message::decode(looked.at(0, k)).meeting(); };
         u32 freed = team.mask32([&](u32 k) { // whose task is done and has waited for this
             if (!(news >> k & 1)) return false;
@@ -214,8 +219,6 @@ struct crossing_tables {
             counters[failures_seen] = 1;
             counters[bad_meetings] += popcount(fresh);
         }
-        arrivals.advance(popcount(news));
-        arrivals.publish(team);
         team.sync();
         return completed | took_bit;
     }
@@ -265,14 +268,19 @@ struct crossing_tables {
     SLIPSTREAM_BOTH u32 hold(team_type& team, u32 count) const
     {
         u32 kept = 0;
+        const bool some_bad = counters[bad_meetings] != 0;
+        u32 forgiven = 0; // some stand-in was cancelled while its task, mailed ahead, ran
         SLIPSTREAM_ONE_COPY
         for (u32 first = 0; first < count; first += 32) {
             lane_values entries;
             const u32 stay = team.mask32([&](u32 k) {
                 if (first + k >= count) return false;
                 const u32 entry = entries.at(0, k) = batch[first + k];
-                if (entry >> 31 != 0 || !crosses(entry) || all_came(entry)) return true; // or was skipped
+                if (entry >> 31 != 0 || !crosses(entry)) return true; // or was skipped
                 const abi::crossing_word word{crossings[entry]};
+                const u32 bit = 1u << word.meeting() % 32;
+                if (some_bad) forgiven += (team.clear_bits(meetings_bad[word.meeting() / 32], bit) & bit) != 0;
+                if (all_came(entry)) return true;
                 meeting_held[word.meeting()] |= 1 + entry;
                 const task_head head = P::get(heads[entry]);
                 if (counters[failures_seen] != 0
@@ -284,6 +292,11 @@ struct crossing_tables {
             team.each32([&](u32 k) { if (stay >> k & 1) batch[kept + popcount(stay & low_bits(k))] = entries.at(0, k); });
             team.sync();
             kept += popcount(stay);
+        }
+        if (some_bad) {
+            forgiven = team.reduce_add(forgiven);
+            if (team.leader()) counters[bad_meetings] -= forgiven;
+            team.sync();
         }
         return kept;
     }

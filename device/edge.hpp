@@ -54,7 +54,7 @@
     X(A12_finished,       "worker of a staged task polls the finished counts that it waits for")                        \
     X(A12_finished_fence, "it acquires after the poll that succeeded")                                                  \
     X(A24_finished,       "scheduler polls the finished counts of tasks that were mailed to all workers; "                \
-                          "the step's fence comes after")                                                                 \
+                          "the step's fence comes after; and looks, after a failure, whether a stand-in's task has run")  \
     X(R6_retired,         "scheduler -> notifier: a retired slot; the completions acquired so far precede it")           \
     X(A6_retired,         "notifier takes a retired entry")                                                             \
     X(R6_notified,        "notifier -> scheduler: the queue entry may be reused")                                       \

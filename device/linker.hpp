@@ -46,7 +46,8 @@ public:
         // Looked for before the reports: the slot of an admitted task may come again, and its report is in the queue by then.
         const u32 arrived = several() || table_.early() == 0 ? admitted_.available(team, link_most) : 0;
         bool busy = false;
-        const u32 came = several() ? arrived_.available(team) : 0;
+        // All of them, or nobody is linked: whose last stand-in came may be retired, and its meeting come again.
+        const u32 came = several() ? arrived_.available(team, arrivals_most + 1) : 0;
         typename staging_inbox<P>::looked_type looked; // behind that: what other linkers said comes before what schedulers
                                                        // conclude from it
         const bool crosses = several() && table_.crossing().some();
@@ -60,7 +61,7 @@ public:
         if (looks && table_.crossing().take(team, looked)) busy = look_again_ = true;
         if (came != 0) busy |= take_arrivals(team, came);
         // Else staging comes first: somebody may be done soon. But where there are several parts others' tasks wait to be foreseen.
-        if (arrived != 0 && (several() ? !busy || arrived >= link_most : !busy && table_.early() == 0))
+        if (arrived != 0 && came <= arrivals_most && (several() ? !busy || arrived >= link_most : !busy && table_.early() == 0))
             if (const u32 count = not_early(team, arrived < link_most ? arrived : link_most); count != 0) {
                 link(team, count);
                 busy = true;
@@ -135,7 +136,7 @@ private:
     /// Stand-ins of tasks of this part that are ready in others.
     SLIPSTREAM_BOTH bool take_arrivals(team_type& team, u32 came)
     {
-        const u32 count = came < 32 ? came : 32;
+        const u32 count = came < arrivals_most ? came : arrivals_most;
         const u32 freed = table_.arrive(team, count, [&](u32 k) { return arrival{arrived_.peek(k)}; },
                                         [&](ready_entry entry, u32 place) { ready_.put_ahead(place, entry); });
         ready_.advance(freed); // never full: it has room for every slot
@@ -326,6 +327,7 @@ private:
     /// In one go, and looked for until so many are known, as one takes as long as many. Of an engine of several parts so many are
     /// linked beside reports, too.
     static constexpr u32 link_most = 32;
+    static constexpr u32 arrivals_most = 32; ///< of stand-ins, taken in one go
     static constexpr u32 pace_tasks = 32;
     static constexpr u64 brisk_ns = 200000; ///< a stencil as wide as the workers, of tasks of 256 us, takes as long either way
     static constexpr u32 never = 1u << 31; ///< beyond any position in link_order that may come while the task is there

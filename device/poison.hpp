@@ -9,8 +9,9 @@
 //       predecessor (done, its poison entered before its successors were woken) or waits for the task. (A predecessor's
 //       predecessor may be done and not yet seen; had it failed, the predecessor would have been skipped.) Only who was
 //       judged heals: who was mailed before there was poison comes before the task that failed, if they meet, and may be
-//       seen to be complete after it. Failure numbers are given in the order in which the notifier is told, so that the host
-//       finds record n at place n.
+//       seen to be complete after it. Who is staged behind a stand-in runs when its task has counted (crossing_stage.hpp), so
+//       that a stand-in that may run heals at once, not at its end, and one whose task has counted is not judged. Failure
+//       numbers are given in the order in which the notifier is told, so that the host finds record n at place n.
 // BOUND poison_entries_max ranges and failed_runs_max runs of failed tasks; one more, and everything is poisoned: every task that
 //       reads or has an `after` is cancelled until a clear_failure task gets its turn.
 // COST  while nothing failed: one flag, read once a step. After that: a look at the tables for each task that becomes ready or
@@ -135,16 +136,18 @@ struct poison_tables {
             return false;
         }
         const u32 cause = find_cause(team, slot);
+        const bool stands_in = P::get(heads[slot]).stands_in();
         team.sync();
         if (team.leader()) {
-            if (cause == no_cause) {
-                judged[slot] = id + 1;
-            } else {
+            if (cause != no_cause) {
                 cause_of[slot] = cause;
-                if (!P::get(heads[slot]).stands_in()) pending[counters[cancelled_pending]++] = slot;
+                if (!stands_in) pending[counters[cancelled_pending]++] = slot;
+            } else if (!stands_in) {
+                judged[slot] = id + 1;
             }
         }
         team.sync();
+        if (stands_in && cause == no_cause) heal_all(team, slot); // if its task fails, it poisons that memory anew
         return cause != no_cause;
     }
 
@@ -203,13 +206,19 @@ struct poison_tables {
                 const u32 slot = batch[first + k];
                 if (bad >> k & 1)
                     enter(team, slot);
-                else if (state[poison_entry_count] != 0 && judged[slot] == P::get(task_id[slot]) + 1
-                         && !flagged(slot, abi::flag_whole_memory))
-                    for_each_entry(slot, [&](const abi::access_entry& e) {
-                        if (e.is_memory() && e.mode() == abi::access_mode::write) heal(team, e);
-                    });
+                else if (judged[slot] == P::get(task_id[slot]) + 1)
+                    heal_all(team, slot);
             }
         }
+    }
+
+    /// What the task purely writes is no longer poisoned.
+    SLIPSTREAM_BOTH void heal_all(team_type& team, u32 slot) const
+    {
+        if (state[poison_entry_count] == 0 || flagged(slot, abi::flag_whole_memory)) return;
+        for_each_entry(slot, [&](const abi::access_entry& e) {
+            if (e.is_memory() && e.mode() == abi::access_mode::write) heal(team, e);
+        });
     }
 
     /// Numbers a failed or cancelled task and poisons what it writes.

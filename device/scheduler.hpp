@@ -754,7 +754,8 @@ private:
                 SLIPSTREAM_ONE_COPY
                 for (u32 k = 0; poisoned_ && k < stand_ins; ++k) {
                     const u32 slot = ready_.peek(k).slot();
-                    gone |= static_cast<u32>(!crossing_.is_unretired(slot) && poison_.cancels(team, slot)) << k;
+                    const bool ends = crossing_.is_unretired(slot) || has_counted(team, slot);
+                    gone |= static_cast<u32>(!ends && poison_.cancels(team, slot)) << k;
                 }
                 team.each32([&](u32 k) { if (k < stand_ins) facts.at(0, k) = ready_.peek(k).slot(); });
                 note_last(team);
@@ -765,6 +766,19 @@ private:
             if ((found[crosses] & found[late]) != 0) fence(team);
             if (stand_ins == 0) return;
         } while (ready_.known() != 0);
+    }
+
+    /// Of a stand-in whose turn has come: has its task run, and said so in its finished count? Then who was staged behind it may
+    /// have failed by now, of which it reads and heals nothing. (Whoever is known to have failed there has seen that count.)
+    SLIPSTREAM_BOTH bool has_counted(team_type& team, u32 slot) const
+    {
+        if (!P::get(s_.heads[slot]).has(abi::flag_counted)) return false;
+        u32 counted = 0;
+        if (team.leader()) {
+            const finished_count count{P::load(edge::A24_finished, m_.records[slot].finished, order::relaxed, scope::device)};
+            counted = count.reached(P::get(s_.targets[slot]));
+        }
+        return team.broadcast(counted) != 0;
     }
 
     /// May a task have to be cancelled that has not been mailed?

@@ -423,6 +423,20 @@ TEST_CASE("what a task reads of one that fails is found out past a stand-in that
         CHECK_FALSE(run(past, walks("crossing, a failure past a stand-in"), {.staging = true, .linker_beside = beside}).failure);
 }
 
+TEST_CASE("who is staged behind a stand-in and fails before its turn is neither healed by it nor read by it",
+          "[model][crossing][staging][failure]")
+{
+    // The third is staged behind the stand-in of the second, which writes or reads the same; it may have failed before that
+    // stand-in is known to be ready.
+    for (const auto mode : {W, R}) {
+        std::vector<test_task> behind = {{{{2, W}}}, {{{0, W}, {2, mode}}}, {{{2, RW}}}, {{{2, R}, {3, W}}}, {{{0, R}, {1, W}}}};
+        behind[2].fails = behind[3].cancelled = true;
+        for (const bool beside : {false, true})
+            CHECK_FALSE(run(behind, walks("crossing, a failure behind a stand-in"),
+                            {.staging = true, .linker_beside = beside}).failure);
+    }
+}
+
 TEST_CASE("each edge between parts is needed, its scope too", "[model][crossing][mutation]")
 {
     {

@@ -1,10 +1,13 @@
 // An engine of several parts (config::parts), on the host device: memory belongs to parts, tasks that touch several are ordered in
 // each, failures are told in the caller's terms.
+#include "device/host_platform.hpp"
 #include "host/runtime_core.hpp"
 #include "api_tasks.hpp"
 #include "tests/stress/digest_stream.hpp"
 #include "tests/stress/failing_program.hpp"
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <random>
@@ -793,6 +796,7 @@ struct parts_failure_test {
     static void* at(u32 part, u64 byte) { return reinterpret_cast<void*>(base + piece * part + byte); }
     static declared_access r(u32 part, u64 byte = 0) { return reads(at(part, byte), 8); }
     static declared_access w(u32 part, u64 byte = 0) { return writes(at(part, byte), 8); }
+    static declared_access rw(u32 part, u64 byte = 0) { return reads_and_writes(at(part, byte), 8); }
     task_handle task(const std::vector<declared_access>& accesses, u32 code = 0, const std::vector<task_handle>& after = {})
     {
         submit_options o;
@@ -938,6 +942,110 @@ TEST_CASE("what a task of another part reads of one that draws tickets and fails
             CHECK(t.ok(over));
             CHECK(t.cancelled(across, fails, 5));
         }
+    });
+}
+
+namespace {
+
+/// Edges that sleep.
+struct slow_edges {
+    static inline std::array<std::atomic<u32>, static_cast<u32>(device::edge::count)> ms{};
+    slow_edges(std::initializer_list<std::pair<device::edge, u32>> list)
+    {
+        for (const auto& [e, time] : list) ms[static_cast<u32>(e)] = time;
+        device::host_delay_hook = [](device::edge e) {
+            if (const u32 time = ms[static_cast<u32>(e)]) std::this_thread::sleep_for(std::chrono::milliseconds(time));
+        };
+    }
+    ~slow_edges()
+    {
+        device::host_delay_hook = nullptr;
+        for (auto& m : ms) m = 0;
+    }
+};
+
+} // namespace
+
+TEST_CASE("who is staged behind a stand-in and fails is not healed by it, whenever that one is said to be complete",
+          "[api][parts][failure]")
+{
+    in_time(60, [] {
+        auto c = parts_config(2);
+        c.host_workers = 16;
+        parts_failure_test t(c);
+        using f = parts_failure_test;
+        gate other, g;
+        (void)t.rt.submit(other.task(), {.accesses = writes(t.at(1, 500), 8)});
+        const auto fails_first = t.task({f::rw(1, 500)}, 5); // there is poison then, of other memory
+        (void)t.rt.submit(g.task(), {.accesses = writes(t.at(1, 0), 8)});
+        const auto across = t.task({f::w(0), f::w(1)}); // its stand-in waits for that gate alone
+        const auto fails = t.task({f::rw(1)}, 6);       // staged behind it
+        std::this_thread::sleep_for(100ms);
+        other.open();
+        CHECK(t.failed(fails_first, 5));
+        {
+            const slow_edges slow{{device::edge::R19_message, 30}}; // it has failed before the stand-in is answered
+            g.open();
+            CHECK(t.failed(fails, 6));
+            CHECK(t.ok(across));
+            (void)t.rt.wait_all();
+        }
+        CHECK(t.cancelled(t.task({f::r(1)}), fails, 6));
+    });
+}
+
+TEST_CASE("a stand-in is not cancelled for what was staged behind it and failed", "[api][parts][failure]")
+{
+    for (const bool reads : {true, false})
+        in_time(60, [reads] {
+            auto c = parts_config(2);
+            c.host_workers = 8;
+            parts_failure_test t(c);
+            using f = parts_failure_test;
+            gate g;
+            (void)t.rt.submit(g.task(), {.accesses = writes(t.at(1, 0), 8)});
+            const auto across = t.task({f::w(0), reads ? f::r(1) : f::w(1), f::w(1, 8)});
+            const auto fails = t.task({f::rw(1)}, 6); // staged behind its stand-in
+            std::this_thread::sleep_for(100ms);
+            {
+                // It has failed before the stand-in is said to be ready, and before its task is said to be complete.
+                const slow_edges slow{{device::edge::R14_ready, 20}, {device::edge::R19_message, 60}};
+                g.open();
+                CHECK(t.failed(fails, 6));
+                CHECK(t.ok(across));
+                (void)t.rt.wait_all();
+            }
+            CHECK(t.ok(t.task({f::r(1, 8)})));
+            CHECK(t.cancelled(t.task({f::r(1)}), fails, 6));
+            for (u32 i = 0; i < abi::meetings_max; ++i) (void)t.task({f::w(0, 16), f::w(1, 16)});
+            CHECK(t.ok(t.task({f::r(0, 16)}))); // no meeting is left bad
+        });
+}
+
+TEST_CASE("where everything comes to be poisoned while a task that was mailed ahead runs, no meeting is left bad",
+          "[api][parts][failure]")
+{
+    in_time(60, [] {
+        auto c = parts_config(2);
+        c.host_workers = 16;
+        parts_failure_test t(c);
+        using f = parts_failure_test;
+        gate g, runs;
+        (void)t.rt.submit(g.task(), {.accesses = writes(t.at(1, 0), 8)});
+        const std::vector<declared_access> accesses = {f::w(0), f::r(1), f::w(1, 8)};
+        const auto across = t.rt.submit(runs.task(), {.accesses = accesses}); // its stand-in waits for that gate alone
+        std::this_thread::sleep_for(100ms);
+        task_handle last;
+        for (u32 i = 0; i < 600; ++i) last = t.rt.submit(may_fail_task{7}, {.accesses = writes(t.at(1, 100 + i), 1)});
+        CHECK(t.failed(last, 7));
+        g.open();
+        std::this_thread::sleep_for(100ms); // the stand-in's turn comes, and its task runs
+        runs.open();
+        CHECK(t.ok(across));
+        CHECK(t.rt.wait(t.rt.clear_failure()).ok());
+        u32 bad = 0;
+        for (u32 i = 0; i < abi::meetings_max; ++i) bad += !t.ok(t.task({f::w(0, 16), f::w(1, 16)}));
+        CHECK(bad == 0);
     });
 }
 

@@ -104,6 +104,38 @@ TEST_CASE("with several parts no edge from or to a stand-in is implied, and a st
     }
 }
 
+TEST_CASE("a meeting comes again only when the last one that waited there is through with it, however many stand-ins came",
+          "[device][staging][parts]")
+{
+    constexpr u32 other = 1, last = 32, again = 40; // slots; each task's meeting is its slot, but for `again`
+    scheduler_test t({.window = 128, .workers = 8, .staging = true, .parts = 2});
+    t.start();
+    const auto crossing = [&](u32 slot, u32 meeting) {
+        t.engine.s.crossings[slot] = abi::crossing_word::make(meeting, 1).word; // one stand-in
+        t.put(slot, 1, {}, abi::flag_crossing);
+    };
+    for (u32 slot = 0; slot <= last; ++slot) crossing(slot, slot);
+    while (t.linker->step(t.engine.team)) {}
+    CHECK((t.engine.s.pending[last] & 0xffff) == 1);
+    // The last one was foreseen, so that it has run: it is complete, and retired when its stand-in is said to be ready. Then its
+    // meeting comes again at once; 32 other stand-ins came before that one.
+    t.engine.s.staged[last / 32] |= 1u << last % 32;
+    device::queue_producer<P, device::report, device::edge::R13_report, device::edge::A13_taken> reports(t.engine.s.report_queue());
+    device::queue_producer<P, u32, device::edge::R20_arrived, device::edge::A20_room> arrived(t.engine.s.arrived_queue());
+    reports.push(t.engine.team, device::report::make(device::report_kind::completed, last));
+    for (u32 slot = 0; slot <= last; ++slot) arrived.put(t.engine.team, device::arrival::make(slot, other, slot).word);
+    arrived.publish(t.engine.team);
+    crossing(again, last);
+    for (u32 slot = again + 1; slot < again + 32; ++slot) t.put(slot); // a full turn of the linker
+    while (t.linker->step(t.engine.team)) {}
+    CHECK((t.engine.s.pending[again] & 0xffff) == 1);
+    CHECK((t.engine.s.early[last / 32] >> last % 32 & 1) == 0);
+    arrived.push(t.engine.team, device::arrival::make(last, other, 99).word);
+    while (t.linker->step(t.engine.team)) {}
+    CHECK((t.engine.s.pending[again] & 0xffff) == 0);
+    CHECK(t.engine.s.meetings[last] == 0);
+}
+
 TEST_CASE("a list of predecessors that was too short for them tells nothing of whom its task waits for", "[device][staging]")
 {
     constexpr u32 x = 20, wide = 21, many = device::waits_max + 1;
