@@ -392,8 +392,8 @@ TEST_CASE("a failure passes from part to part, both ways, and nothing else is ca
             CHECK_FALSE(run(other, walks("crossing, a failure in the other part"), by).failure);
             CHECK_FALSE(run(here, walks("crossing, a failure in the home"), by).failure);
         }
-    // Who waits for a stand-in alone learns of its task's failure by the count that its linker breaks. (The first task of a part has
-    // identity 0, as a slot where nobody has failed.)
+    // Who waits for a stand-in alone learns of its task's failure by the count that its linker breaks. (The first task of a part
+    // has identity 0, as a slot where nobody has failed.)
     std::vector<test_task> behind = {{{{2, W}}}, {{{0, W}, {3, W}}}, {{{3, RW}}}};
     behind[1].fails = behind[2].cancelled = true;
     for (const bool beside : {false, true})
