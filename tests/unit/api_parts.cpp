@@ -39,11 +39,11 @@ struct may_fail_task {
 
 using parts_engine = runtime<step_task, gate_task, count_task, join_task, may_fail_task>;
 
-config parts_config(u32 parts)
+config parts_config(u32 parts, u32 workers_each = 2)
 {
     config c = host_config();
     c.parts = parts;
-    c.host_workers = 2 * parts;
+    c.host_workers = workers_each * parts;
     return c;
 }
 
@@ -897,15 +897,13 @@ TEST_CASE("what a task reads of one that fails is found out, though another part
 {
     in_time(60, [] {
         for (u32 round = 0; round < 20; ++round) {
-            auto c = parts_config(2);
-            c.host_workers = 8;
-            parts_failure_test t(c);
+            parts_failure_test t(parts_config(2, 4));
             using f = parts_failure_test;
             gate g;
-            // Writes what its only predecessor reads, which fails: it is ready then all the same.
             (void)t.rt.submit(g.task(), {.accesses = writes(t.at(1, 500), 8)});
             (void)t.rt.submit(g.task(), {.accesses = writes(t.at(0, 500), 8)});
             const auto fails = t.task({f::r(1, 500), f::r(1, 8), f::w(1)}, 5);
+            // Writes what that one reads, so that its stand-in is ready when that one has failed, all the same.
             const auto across = t.task({f::r(0, 500), f::w(0), f::w(1, 8)});
             const auto reads_both = t.task({f::r(1, 8), f::r(1), f::w(1, 16)});
             CHECK(across.ring == 0);
@@ -923,9 +921,7 @@ TEST_CASE("what a task of another part reads of one that draws tickets and fails
 {
     in_time(60, [] {
         for (u32 round = 0; round < 20; ++round) {
-            auto c = parts_config(2);
-            c.host_workers = 8;
-            parts_failure_test t(c);
+            parts_failure_test t(parts_config(2, 4));
             using f = parts_failure_test;
             gate g;
             (void)t.rt.submit(g.task(), {.accesses = writes(t.at(1, 500), 8)});
@@ -970,9 +966,7 @@ TEST_CASE("who is staged behind a stand-in and fails is not healed by it, whenev
           "[api][parts][failure]")
 {
     in_time(60, [] {
-        auto c = parts_config(2);
-        c.host_workers = 16;
-        parts_failure_test t(c);
+        parts_failure_test t(parts_config(2, 8));
         using f = parts_failure_test;
         gate other, g;
         (void)t.rt.submit(other.task(), {.accesses = writes(t.at(1, 500), 8)});
@@ -998,9 +992,7 @@ TEST_CASE("a stand-in is not cancelled for what was staged behind it and failed"
 {
     for (const bool reads : {true, false})
         in_time(60, [reads] {
-            auto c = parts_config(2);
-            c.host_workers = 8;
-            parts_failure_test t(c);
+            parts_failure_test t(parts_config(2, 4));
             using f = parts_failure_test;
             gate g;
             (void)t.rt.submit(g.task(), {.accesses = writes(t.at(1, 0), 8)});
@@ -1026,9 +1018,7 @@ TEST_CASE("where everything comes to be poisoned while a task that was mailed ah
           "[api][parts][failure]")
 {
     in_time(60, [] {
-        auto c = parts_config(2);
-        c.host_workers = 16;
-        parts_failure_test t(c);
+        parts_failure_test t(parts_config(2, 8));
         using f = parts_failure_test;
         gate g, runs;
         (void)t.rt.submit(g.task(), {.accesses = writes(t.at(1, 0), 8)});
