@@ -2,9 +2,9 @@
 // random streams must still equal their sequential run. Meant for ThreadSanitizer and for ASan with UBSan as well.
 //   SLIPSTREAM_SEED=n              replays one seed, and only it
 //   SLIPSTREAM_STRESS_SECONDS=n    how long to go on (20)
-#include "device/host_platform.hpp"
 #include "digest_stream.hpp"
 #include "in_time.hpp"
+#include "random_delays.hpp"
 
 using namespace slipstream;
 using namespace slipstream::tests;
@@ -15,35 +15,13 @@ namespace {
 using engine = runtime<listed_task, member_task, row_task>;
 using clock_type = std::chrono::steady_clock;
 
-// How the hook delays; set before threads start, the hook reads it relaxed.
-std::atomic<u64> delay_seed{1};
-std::atomic<u32> delay_one_in{64};
-std::atomic<u32> favourite{0}; ///< one edge that is delayed often and long
 std::atomic<bool> broadcast_seen{false}; ///< a scheduler waited for a task that was mailed to all workers at once
 
-void random_delay(device::edge e)
+void delay_and_see(device::edge e)
 {
     if (e == device::edge::A24_finished) broadcast_seen.store(true, std::memory_order_relaxed);
-    static std::atomic<u64> threads{0};
-    thread_local u64 state = delay_seed.load(std::memory_order_relaxed) * 977 + threads.fetch_add(1, std::memory_order_relaxed);
-    state = state * 6364136223846793005ull + 1442695040888963407ull;
-    const u32 draw = static_cast<u32>(state >> 33);
-    const bool often = static_cast<u32>(e) == favourite.load(std::memory_order_relaxed);
-    if (draw % (often ? 4 : delay_one_in.load(std::memory_order_relaxed)) != 0) return;
-    switch (draw / 4096 % 16) {
-    case 0: std::this_thread::sleep_for(std::chrono::microseconds(often ? 50 : 5)); break;
-    case 1:
-    case 2: std::this_thread::yield(); break;
-    default:
-        for (u32 spins = draw / 65536 % (often ? 2000 : 300); spins > 0; --spins)
-            std::atomic_signal_fence(std::memory_order_seq_cst);
-    }
+    random_delays::before(e);
 }
-
-struct delays_on {
-    delays_on() { device::host_delay_hook = random_delay; }
-    ~delays_on() { device::host_delay_hook = nullptr; }
-};
 
 /// One seed: everything about the run follows from it (the schedule of the threads excepted).
 std::string run_seed(u64 seed, bool parks, bool parts)
@@ -66,15 +44,14 @@ std::string run_seed(u64 seed, bool parks, bool parts)
     if (parts) c.parts = 2 + static_cast<u32>(random() % 3);
     if (random() % 2) c.residency = 1ms;
     if (shape.threads == 1 && random() % 2) c.accesses_max = 24; // with threads, a task may name more than that in `after`
-    delay_seed = seed;
-    delay_one_in = 32u << random() % 5;
-    favourite = static_cast<u32>(random() % static_cast<u32>(device::edge::count));
+    const u32 delay_one_in = 32u << random() % 5;
+    const device::edge favourite = random_delays::any_edge(random);
     std::printf("seed %llu: %s parts %u window %u ring %u rings %u threads %u workers %u residency %lld ms, %s delayed\n",
                 static_cast<unsigned long long>(seed), parks ? "parks" : "stays", c.parts, c.window, c.ring_slots, c.rings,
                 shape.threads, c.host_workers, static_cast<long long>(c.residency.count()),
-                device::edge_name(static_cast<device::edge>(favourite.load())));
+                device::edge_name(favourite));
     std::fflush(stdout);
-    const delays_on delays;
+    const random_delays delays({.seed = seed, .one_in = delay_one_in, .favourite = favourite}, delay_and_see);
     engine rt(c);
     const digest_stream stream(seed, shape);
     std::atomic<bool> over{false};
