@@ -6,7 +6,9 @@
 //
 // Hazards: new writes against old reads and writes, new reads against old writes, exact half-open
 // byte ranges and 2-D rectangles (abi/access_entry.hpp). A whole-memory task waits for all exposed tasks and then is the only
-// exposed one: everything later waits for it, access-less tasks included, and its own `after` entries are implied.
+// exposed one: everything later waits for it, access-less tasks included. Whom an `after` entry names is waited for through it, but
+// where there are several parts: there it may be a stand-in, whose task runs all the same when one that it waits for has failed,
+// so that who comes after that one has to wait for it by itself, to hear of the failure.
 //
 // What this role knows of finished tasks may be old: it may name a predecessor that is complete. The linker drops those: it
 // knows, and a slot cannot have been given to a later task, because slots go back to ingest through this role, behind the
@@ -24,8 +26,8 @@
 // COST    beside access_batch.hpp 60 instructions to hand a batch on, 40 for finished slots; a barrier of the crew an order, and
 //         one of the helpers where it has both parts.
 //
-// OWNERS  the leading team (index 0) writes exposed, orders and the queues, and the half that it lays out; live and the index, and
-//         the rows of predecessors, belong to who carries out an order, with the half that is carried out.
+// OWNERS  the leading team (index 0) writes exposed, hidden, orders and the queues, and the half that it lays out; live and the
+//         index, and the rows of predecessors, belong to who carries out an order, with the half that is carried out.
 // EDGES   A3 (decoded) · R10 (admitted: slot and row) · A10_linked (the row may be overwritten) · A11 (finished) · R2 (slot
 //         freed). The crew's barrier orders orders, rows and table between its teams.
 #pragma once
@@ -239,6 +241,7 @@ private:
             const u32 slot = finished_.peek(k);
             whole_finished |= slot + 1 == whole_;
             team.clear_bits(s_.exposed[slot / 32], 1u << slot % 32);
+            if (several()) team.clear_bits(s_.hidden[slot / 32], 1u << slot % 32);
             batch_.set_finished(half_, k, slot, P::get(s_.first_block[slot]));
         });
         if (team.any(whole_finished)) whole_ = 0;
@@ -280,6 +283,7 @@ private:
         for (u32 g = team.rank(); g < m_.n.groups(); g += team.size()) {
             u32 exposed = s_.exposed[g];
             s_.exposed[g] = 0;
+            if (several()) s_.hidden[g] |= exposed;
             P::set(found[g], few ? 0 : exposed);
             SLIPSTREAM_ONE_COPY
             for (; few && exposed != 0; exposed &= exposed - 1) batch_.set_wait(team, place, 32 * g + lowest_bit(exposed));
@@ -291,6 +295,7 @@ private:
         words_ = 0;
         whole_ = slot + 1;
         team.sync();
+        if (several()) find_after(team, slot, place);
         if (team.leader()) s_.exposed[slot / 32] |= 1u << slot % 32;
         admitted_.put_ahead(0, slot);
         admit_to_here(team, 1);
@@ -322,8 +327,12 @@ private:
         admitted_.publish(team);
     }
 
-    /// Marks the exposed tasks that `after` entries name; ingest's gate made sure that they were admitted. One that a
-    /// whole-memory task hides is waited for through it. True if there are any.
+    SLIPSTREAM_BOTH bool several() const { return m_.n.parts > 1; }
+    /// A bit for each slot of 32 whose task an `after` entry may have to name.
+    SLIPSTREAM_BOTH u32 nameable(u32 group) const { return s_.exposed[group] | (several() ? s_.hidden[group] : 0); }
+
+    /// Marks the tasks that `after` entries name and that are not waited for through others; ingest's gate made sure that they were
+    /// admitted. True if there are any.
     SLIPSTREAM_BOTH bool find_after(team_type& team, u32 task, u32 row)
     {
         bool any = false; // of this lane
@@ -337,7 +346,7 @@ private:
                 const u64 id = static_cast<u64>(entry.after_ring()) << 56 | entry.after_position();
                 SLIPSTREAM_ONE_COPY
                 for (u32 slot = team.rank(); slot < m_.n.window; slot += team.size())
-                    if ((s_.exposed[slot / 32] >> slot % 32 & 1) && P::get(s_.task_id[slot]) == id) {
+                    if ((nameable(slot / 32) >> slot % 32 & 1) && P::get(s_.task_id[slot]) == id) {
                         batch_.set_wait(team, row, slot);
                         any = true;
                     }

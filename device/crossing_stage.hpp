@@ -8,6 +8,10 @@
 // FORESEEN    a stand-in that waits for one task alone when it is linked: its linker names that task to the home, by its slot and
 //             the finished count that it will have come to. Nobody has to be handed over for that, so that no word goes to and fro
 //             for each row of a stencil; where each side told the other what it had handed over a row of one took 30 us.
+// CLOCK       what else a foreseen stand-in comes behind is complete by then, as its own part knows, and nobody else: its linker
+//             also names the scheduler's fence that covers all it was told of, and the task's worker waits until that part's clock
+//             has come so far (part_clock: fences made). Most often it has long ago. That fence has been made, or is in the same
+//             step, so nobody waits for long.
 // COUNTED     a stand-in of a task of one block (and of stand_ins_counted_max stand-ins at most): the task's worker counts a block
 //             in its slot when it is done, and who waits behind the stand-in goes on. Known when it is submitted
 //             (abi::flag_counted), so that others may be staged behind it as soon as it is linked. The books follow by the way
@@ -32,31 +36,42 @@
 //             knows from another part (a stand-in that is ready), which comes behind the message of that one's linker:
 //             R26_staging -> R14_ready -> R4A5_step_fence -> R19_message -> R4A5_step_fence -> R20_arrived -> A26_staging.
 // COST        a look at the channels every other step of the linker while a task that crosses is linked (every step, when it has
-//             nothing else to do), one load a lane; a message for each stand-in that is foreseen; of the worker one more chunk with
-//             the mail, and an addition for each stand-in.
-// OWNERS      the linker alone: meetings, stand_ins, counted, pointed_at, staging_sent, staging_seen; stand_in_lists it fills
-//             before a task is handed over, the scheduler reads.
+//             nothing else to do), one load a lane; a message for each stand-in that is foreseen; of the scheduler two stores
+//             behind each fence; of the worker one more chunk with the mail, an addition for each stand-in, and for each of the
+//             clocks one more lane of the load that polls.
+// OWNERS      the linker alone: meetings, stand_ins, counted, pointed_at, staging_sent, staging_seen, fences_named; stand_in_lists
+//             it fills before a task is handed over, the scheduler reads. The scheduler writes its part_clock, and fences_promised.
 // EDGES       R26_staging / A26_staging: the value is the message · R27_broken_fence (release), then R12_finished: failed_by
+//             R4A5_step_fence -> R28_fences · A12_finished -> A12_finished_fence: what was complete when a stand-in was linked
+//             P15_promised (scheduler -> linker), before R13_report
 #pragma once
 #include "device/mail.hpp"
 
 namespace slipstream::device {
 
-/// From a stand-in's linker to that of its home: all that it waits for is the task in slot `awaited`, which comes to `target`.
+/// From a stand-in's linker to that of its home: all that it waits for is the task in slot `awaited`, which comes to `target`; what
+/// else it comes behind, `fence` covers.
 struct staging_message {
     u32 slot; ///< of the stand-in
     u32 awaited;
     u32 meeting;
     u32 target;
+    u32 fence;
 
-    SLIPSTREAM_BOTH abi::chunk encode(u32 number) const { return {{slot | awaited << 12, meeting, target, tag_of(number)}}; }
-    SLIPSTREAM_BOTH static bool is(const abi::chunk& c, u32 number) { return c.w[3] == tag_of(number); }
+    // The last bit of the meeting lies in the tag, of which 30 bits tell two laps of a channel apart.
+    static constexpr u32 meeting_bit = 1u << 30;
+    SLIPSTREAM_BOTH static u32 tag(u32 number) { return tag_of(number) & ~meeting_bit; }
+    SLIPSTREAM_BOTH abi::chunk encode(u32 number) const
+    {
+        return {{slot | awaited << 12 | meeting << 24, fence, target, tag(number) | meeting >> 8 << 30}};
+    }
+    SLIPSTREAM_BOTH static bool is(const abi::chunk& c, u32 number) { return (c.w[3] & ~meeting_bit) == tag(number); }
     SLIPSTREAM_BOTH static staging_message decode(const abi::chunk& c)
     {
-        return {c.w[0] & 0xfff, c.w[0] >> 12 & 0xfff, c.w[1], c.w[2]};
+        return {c.w[0] & 0xfff, c.w[0] >> 12 & 0xfff, c.w[0] >> 24 | (c.w[3] & meeting_bit) >> 22, c.w[2], c.w[1]};
     }
 };
-static_assert(window_slots_max <= 1u << 12);
+static_assert(window_slots_max <= 1u << 12 && abi::meetings_max <= 1u << 9);
 
 /// From scheduler to linker: a stand-in is ready.
 struct arrival {
@@ -71,6 +86,7 @@ struct arrival {
 /// A slot of another part, in awaited_task::slot.
 SLIPSTREAM_BOTH u32 far_slot(u32 part, u32 slot) { return slot | (part + 1) << 12; }
 SLIPSTREAM_BOTH bool is_far(u32 slot) { return slot >> 12 != 0; }
+SLIPSTREAM_BOTH u32 part_of(u32 far_slot) { return (far_slot >> 12) - 1; }
 
 /// What has come from other linkers. A value, for functions out of line.
 template <class P>
@@ -85,6 +101,7 @@ struct staging_inbox {
     stand_in_place* stand_ins;
     u32* meetings;
     u32* seen;
+    u32* fences;
 
     /// Lanes that look at one channel.
     SLIPSTREAM_BOTH u32 each() const { return parts <= 2 ? 16 : parts <= 4 ? 8 : 4; }
@@ -123,6 +140,7 @@ struct staging_inbox {
                 if (!(there >> k & 1) || k % each() >= run_of(k / each())) return;
                 const staging_message message = staging_message::decode(looked.at(0, k));
                 stand_ins[message.meeting * parts + k / each()] = {message.target, message.slot | message.awaited << 16};
+                if (k % each() == run_of(k / each()) - 1) fences[k / each()] = message.fence; // no earlier than those before
                 team.set_bits(meetings[message.meeting], 1u << (8 + k / each()));
             });
             const bool more = team.mask32([&](u32 k) { return k < parts && k != part && run_of(k) == each(); }) != 0;
@@ -233,7 +251,8 @@ public:
         SLIPSTREAM_ONE_COPY
         for (u32 parts = awaits(slot); parts != 0; parts &= parts - 1) {
             const stand_in_place place = s_.stand_ins[first + lowest_bit(parts)];
-            s_.set_awaited(slot, count++, {far_slot(lowest_bit(parts), place.slots >> 16), place.target, 0});
+            const u32 part = lowest_bit(parts);
+            s_.set_awaited(slot, count++, {far_slot(part, place.slots >> 16), place.target, s_.fences_named[part]});
         }
         return count;
     }
@@ -263,8 +282,9 @@ public:
         const abi::crossing_word word{s_.crossings[slot]};
         team.set_bits(s_.pointed_at[awaited / 32], 1u << awaited % 32);
         const u32 number = team.add(s_.staging_sent[word.peer()], 1u) + 1;
+        const u32 fence = P::load(edge::P15_promised, *s_.fences_promised, order::relaxed, scope::block);
         P::store(edge::R26_staging, inbox().place(m_.n.part, word.peer(), number),
-                 staging_message{slot, awaited, word.meeting(), target}.encode(number), order::relaxed, scope::device);
+                 staging_message{slot, awaited, word.meeting(), target, fence}.encode(number), order::relaxed, scope::device);
     }
 
     // Of any.
@@ -322,7 +342,7 @@ private:
     SLIPSTREAM_BOTH staging_inbox<P> inbox() const
     {
         return {m_.staging_channels, m_.n.parts, m_.n.part, m_.n.staging_channel_slots(), s_.stand_ins, s_.meetings,
-                s_.staging_seen};
+                s_.staging_seen, s_.fences_named};
     }
     SLIPSTREAM_BOTH_RARE static void take_out(const staging_inbox<P> in, team_type team,
                                               typename staging_inbox<P>::looked_type looked, u32 there)

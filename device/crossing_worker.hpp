@@ -3,8 +3,8 @@
 // (worker_port::await_several_aside()).
 //
 // COST    of a mail that crosses, beside what others cost: one load of the chunk with its stand-ins, and an addition for each of
-//         them.
-// EDGES   A12, A12_finished_fence · R12, behind R5R12_fence: as of a worker's own part
+//         them. The clocks of other parts are polled with the finished counts, in one load.
+// EDGES   A12 (R12 and R28), A12_finished_fence · R12, behind R5R12_fence: as of a worker's own part
 #pragma once
 #include "device/crossing_stage.hpp"
 
@@ -14,12 +14,12 @@ namespace slipstream::device {
 /// give up after some time.
 enum class verdict : u32 { run, skip, leave, wait };
 
-/// A poll of a finished count. A lone worker acquires by it; others by a fence behind their last poll.
+/// A poll of a finished count, or of a part's clock. A lone worker acquires by it; others by a fence behind their last poll.
 template <class P>
-SLIPSTREAM_BOTH u64 load_finished(const task_record<P>& task, bool lone)
+SLIPSTREAM_BOTH u64 load_finished(const typename P::template word<u64>& count, bool lone)
 {
-    if (lone) return P::load(edge::A12_finished, task.finished, order::acquire, scope::device);
-    return P::load(edge::A12_finished, task.finished, order::relaxed, scope::device);
+    if (lone) return P::load(edge::A12_finished, count, order::acquire, scope::device);
+    return P::load(edge::A12_finished, count, order::relaxed, scope::device);
 }
 
 /// What became of a mail that is awaited aside (worker_port::await_aside()).
@@ -41,20 +41,36 @@ struct staged_mail {
     u32 waits;
     task_record<P>* records;
     task_record<P>* const* part_records;
+    const part_clock<P>* part_clocks;
     const typename P::template word<u32>* stop;
     typename P::template word<u32>* done;
     bool lone;
 
-    SLIPSTREAM_BOTH task_record<P>& record(u32 slot) const
+    // Lanes 0 to 15 look at the finished counts of what is waited for, lane 16 + k at the clock of the part of the k-th, if it is
+    // another one: in one go.
+    static constexpr u32 clock_lanes = 16;
+    static_assert(waits_max < clock_lanes);
+    SLIPSTREAM_BOTH u32 all_lanes() const { return low_bits(waits) | low_bits(waits) << clock_lanes; }
+
+    /// By a lane: has that come? `failed`: a block in that slot has failed.
+    SLIPSTREAM_BOTH bool has_come(u32 k, const awaited_task& task, bool& failed) const
     {
-        return is_far(slot) ? part_records[(slot >> 12) - 1][slot & 0xfff] : records[slot];
+        const bool far = is_far(task.slot), clock = k >= clock_lanes;
+        if (clock && !far) return true;
+        const typename P::template word<u64>& at = !far ? records[task.slot].finished
+            : clock ? part_clocks[part_of(task.slot)].fences
+                    : part_records[part_of(task.slot)][task.slot & 0xfff].finished;
+        const finished_count count{load_finished<P>(at, lone)};
+        if (!count.reached(clock ? task.identity : task.target)) return false;
+        failed |= count.has_failures();
+        return true;
     }
 
     /// As worker_port::await(); of a task of another part any failure in its slot is enough to be skipped for.
     SLIPSTREAM_BOTH verdict await(team_type& team, u32 polls_max, u32 done_now) const
     {
         typename P::template lane_array<awaited_task, 1> before;
-        u32 left = low_bits(waits);
+        u32 left = all_lanes();
         for (u32 attempt = 0; left != 0; ++attempt) {
             if (attempt != 0) {
                 if (stopped(team, attempt - 1, done_now)) return verdict::leave;
@@ -62,16 +78,15 @@ struct staged_mail {
             }
             left &= ~team.mask32([&](u32 k) { return (left >> k & 1) != 0 && read(k, before.at(0, k)); });
         }
-        left = low_bits(waits);
+        left = all_lanes();
         u32 suspects = 0;
         for (u32 attempt = 0;; ++attempt) {
             u32 failures = 0;
             const u32 reached = team.mask32([&](u32 k) {
-                if (!(left >> k & 1)) return false;
-                const finished_count count{load_finished(record(before.at(0, k).slot), lone)};
-                if (!count.reached(before.at(0, k).target)) return false;
-                failures |= static_cast<u32>(count.has_failures()) << k;
-                return true;
+                bool failed = false;
+                const bool here = (left >> k & 1) != 0 && has_come(k, before.at(0, k), failed);
+                failures |= static_cast<u32>(failed) << k;
+                return here;
             });
             suspects |= team.mask32([&](u32 k) { return (failures >> k & 1) != 0; });
             left &= ~reached;
@@ -92,27 +107,23 @@ struct staged_mail {
     }
 
     /// As worker_port::await_aside().
-    template <class HasCome>
-    SLIPSTREAM_BOTH awaited await_aside(team_type& team, u32 polls, bool once, HasCome has_come) const
+    template <class MoreMail>
+    SLIPSTREAM_BOTH awaited await_aside(team_type& team, u32 polls, bool once, MoreMail more_mail) const
     {
         typename P::template lane_array<awaited_task, 1> before;
-        u32 unread = low_bits(waits), left = unread;
+        u32 unread = all_lanes(), left = unread;
         bool failures = false;
         for (u32 attempt = 0;;) {
             if (unread != 0)
                 unread &= ~team.mask32([&](u32 k) { return (unread >> k & 1) != 0 && read(k, before.at(0, k)); });
             left &= ~team.mask32([&](u32 k) {
-                if (!((left & ~unread) >> k & 1)) return false;
-                const finished_count count{load_finished(record(before.at(0, k).slot), lone)};
-                if (!count.reached(before.at(0, k).target)) return false;
-                failures |= count.has_failures();
-                return true;
+                return ((left & ~unread) >> k & 1) != 0 && has_come(k, before.at(0, k), failures);
             });
             if (left == 0) return team.any(failures) ? awaited::look : awaited::runs;
             P::pause(attempt);
             if (++attempt != polls) continue;
             if (once) return awaited::not_yet;
-            const u32 came = team.leader() ? static_cast<u32>(has_come()) : 0u;
+            const u32 came = team.leader() ? static_cast<u32>(more_mail()) : 0u;
             const auto what = static_cast<awaited>(team.broadcast(came));
             if (what != awaited::not_yet) return what;
             attempt = 0;
@@ -138,11 +149,11 @@ struct staged_mail {
     }
 
 private:
-    /// By a lane: what the mail waits for at place k; false while it is not there: written before the mail, but perhaps seen
+    /// By a lane: what it is to look at; false while it is not there: written before the mail, but perhaps seen
     /// after it.
     SLIPSTREAM_BOTH bool read(u32 k, awaited_task& out) const
     {
-        const abi::chunk chunk = P::load(edge::A4_mail, chunks[k], order::relaxed, scope::device);
+        const abi::chunk chunk = P::load(edge::A4_mail, chunks[k % clock_lanes], order::relaxed, scope::device);
         out = awaited_task::decode(chunk);
         return awaited_task::tag_in(chunk) == tag;
     }

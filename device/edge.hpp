@@ -51,7 +51,7 @@
     X(R5_done,            "worker -> scheduler: completion word")                                                       \
     X(A5_done,            "scheduler polls the completion words")                                                       \
     X(R12_finished,       "worker -> worker, scheduler: one more block has run in this slot")                           \
-    X(A12_finished,       "worker of a staged task polls the finished counts that it waits for")                        \
+    X(A12_finished,       "worker of a staged task polls the finished counts that it waits for, and other parts' clocks")   \
     X(A12_finished_fence, "it acquires after the poll that succeeded")                                                  \
     X(A24_finished,       "scheduler polls the finished counts of tasks that were mailed to all workers; "                \
                           "the step's fence comes after; and looks, after a failure, whether a stand-in's task has run")  \
@@ -80,6 +80,10 @@
     X(A19_message,        "it polls the channels; the step's fence comes after")                                         \
     X(R26_staging,        "linker -> another part's linker: what a stand-in of a task there waits for; the value is the message") \
     X(A26_staging,        "it polls those channels")                                                                     \
+    X(R28_fences,         "scheduler -> workers of other parts: how many step fences it has made, behind each of them; "  \
+                          "A12_finished polls it")                                                                       \
+    X(P15_promised,       "scheduler -> linker: the number of the fence that covers all it was told of: ordered by R13_report, " \
+                          "or R10_admitted")                                                                             \
     X(R27_broken_fence,   "linker, before it counts a task's blocks as failed, since none of them will run: that task's mark") \
     X(R20_arrived,        "scheduler -> linker: a stand-in of a task is ready")                                          \
     X(A20_arrived,        "linker takes it")                                                                             \

@@ -220,12 +220,19 @@ struct finished_count {
     SLIPSTREAM_BOTH bool has_failures() const { return raw >> 48 != 0; }
 };
 
+/// How many fences a part's scheduler has made (R4A5_step_fence), for workers of other parts; wraps. In the low half, as the blocks
+/// of a finished_count: both are polled in one go.
+template <class P>
+struct alignas(abi::line_bytes) part_clock {
+    typename P::template word<u64> fences;
+};
+
 /// What a staged task waits for: that the slot's finished_count has reached the target. As a chunk beside a mail it has the mail's
 /// tag: mail and chunks may be seen in any order.
 struct alignas(16) awaited_task {
     u32 slot; ///< of another part's task far_slot() (crossing_stage.hpp); in control_state a stand-in's with stand_in_bit
     u32 target;
-    u32 identity; ///< identity_of(task id)
+    u32 identity; ///< identity_of(task id); of another part's task the fence of that part that is to be waited for, too
 
     static constexpr u32 stand_in_bit = 1u << 16;
     SLIPSTREAM_BOTH bool stands_in() const { return (slot & stand_in_bit) != 0; }
@@ -423,6 +430,7 @@ struct engine_memory {
     typename P::chunk_word* staging_channels; ///< [parts][parts][staging_channel_slots] likewise: see crossing_stage.hpp
     task_record<P>** part_records;            ///< [parts] where each part has its records
     u32* complete_mirror; ///< [rings][completion_words], the notifier's own copy of the bits
+    part_clock<P>* part_clocks; ///< [parts]
 };
 
 enum class stop_level : u32 { none = 0, park = 1, abort = 2 };
@@ -690,17 +698,17 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
 //   ingest alone     progress .. free_slot_count
 //   nobody, once initialised   types
 //   ingest fills while a slot is filling; the roles behind it read once it is decoded   pool_next .. first_block
-//   admission alone  live, index, book, exposed, orders, batch; it fills a row of predecessors before it hands the task on
+//   admission alone  live, index, book, exposed, hidden, orders, batch; it fills a row of predecessors before it hands the task on
 //   notifier alone   notices, flips, low_water
 //   linker alone     arriving .. targets, but for brief, joins and joins_both; meetings, crossings_linked, stand_ins,
-//                    stand_in_lists (which the scheduler reads), counted, pointed_at, staging_*. The scheduler reads
+//                    stand_in_lists (which the scheduler reads), counted, pointed_at, staging_*, fences_named. The scheduler reads
 //                    `targets` of broadcasts that are out, which stand still meanwhile
 //   ingest alone     watch
 //   ingest while a slot is filling, then linker and scheduler read   crossings
 //   between ingest and scheduler   bypass_number, bypass_slots, first_sent; the scheduler alone   bypass_adopted (bypass.hpp)
 //   linker fills before a task is handed over; the scheduler reads   brief, joins, joins_both, waits_near, waits_far
 //   scheduler alone  dealt and all that follow (ingest sets dealt and outstanding while a slot is filling), but for bus (ingest and
-//                    notifier) and counters (each has its role)
+//                    notifier), counters (each has its role), hidden and fences_named (above)
 #define SLIPSTREAM_CONTROL_FIELDS(X)                                                                                    \
     X(free_tail, word<u32>, near, 1)                                                                                    \
     X(free_head, word<u32>, near, 1)                                                                                    \
@@ -861,7 +869,10 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(poison_judged, u64, far, s.window)            /* id + 1 of the task that was found free of poison */              \
     X(poison_cause_of, u32, far, s.window)          /* cause of a cancelled task until it is settled */                 \
     X(poison_outcomes, task_outcome, far, s.window) /* of a settled task, until the notifier has read it */             \
-    X(poison_pending, u32, far, s.queue_slots())    /* cancelled, to be completed by the next step */
+    X(poison_pending, u32, far, s.queue_slots())    /* cancelled, to be completed by the next step */                   \
+    X(hidden, u32, near, s.parts > 1 ? s.groups() : 0) /* a bit a slot: admitted, not finished, hidden by such a task */ \
+    X(fences_named, u32, near, s.parts)  /* the last fence of each part that its linker has named */                     \
+    X(fences_promised, word<u32>, near, 1) /* from scheduler to linker: this part's fence that covers what the linker knows */
 
 /// Where a role stands, for the role behind it: stopped by a park, or dry (nothing will come any more).
 enum class feed_phase : u32 { running = 0, stopped = 1, dry = 2 };

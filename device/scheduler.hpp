@@ -57,6 +57,7 @@
 //         The fence also makes the records that ingest wrote visible to workers, those of the tasks that the linker had taken in
 //         when this role last looked (A15) before it; a task linked since waits for the next step's if it is staged, else a
 //         further fence stands before its mail.
+//         Where there are several parts R28 counts the fences, for workers of other parts (crossing_stage.hpp).
 #pragma once
 #include "device/broadcast.hpp"
 #include "device/bypass.hpp"
@@ -81,7 +82,9 @@ public:
           ready_(state.ready_queue()), reports_(state.report_queue()), retired_(state.retired_queue())
     {
         read_seen();
-        if (several()) crossing_.begin();
+        if (!several()) return;
+        crossing_.begin();
+        fences_ = P::load(edge::P5_self, *state.fences_promised, order::relaxed, scope::block);
     }
 
     /// One round: poll, hand completions to the linker, fence, bookkeeping while the linker works, mail what is ready. True when it
@@ -140,6 +143,7 @@ public:
                 tell_linker(team, completed, [&](u32 slot) { return poison_.kind_of(slot); });
             } else {
                 if (parts && !fenced) fence(team); // as for what other parts have said
+                if (several() && !parts) promise(team, fences_ + 1);
                 tell_linker(team, completed, [](u32) { return report_kind::completed; });
                 if (!parts) fence(team);
             }
@@ -305,6 +309,19 @@ private:
         P::fence(edge::R4A5_step_fence, order::acquire, scope::device);
         team.sync();
         P::fence(edge::R4A5_step_fence, order::release, scope::device);
+        if (!several()) return;
+        ++fences_;
+        if (team.leader()) // relaxed: behind the fence
+            P::store(edge::R28_fences, m_.part_clocks[m_.n.part].fences, u64{fences_}, order::relaxed, scope::device);
+        promise(team, fences_);
+    }
+
+    /// Where there are several parts: that fence covers what the linker has been told of, or is about to be. It has been made, or
+    /// is made in this step.
+    SLIPSTREAM_BOTH void promise(team_type& team, u32 number)
+    {
+        // Relaxed: a report comes behind it, or the task has left the window, which comes behind its fence.
+        if (team.leader()) P::store(edge::P15_promised, *s_.fences_promised, number, order::relaxed, scope::block);
     }
 
     /// Was the task of this entry, so many behind the next one, linked after the last fence? Not if the entry was in the queue
@@ -773,12 +790,12 @@ private:
     SLIPSTREAM_BOTH bool has_counted(team_type& team, u32 slot) const
     {
         if (!P::get(s_.heads[slot]).has(abi::flag_counted)) return false;
-        u32 counted = 0;
-        if (team.leader()) {
-            const finished_count count{P::load(edge::A24_finished, m_.records[slot].finished, order::relaxed, scope::device)};
-            counted = count.reached(P::get(s_.targets[slot]));
-        }
-        return team.broadcast(counted) != 0;
+        return has_come_to(m_.records[slot].finished, team, P::get(s_.targets[slot]));
+    }
+    SLIPSTREAM_BOTH_RARE static bool has_come_to(const typename P::template word<u64>& finished, team_type team, u32 target)
+    {
+        const u64 seen = team.leader() ? P::load(edge::A24_finished, finished, order::relaxed, scope::device) : 0;
+        return team.broadcast(static_cast<u32>(finished_count{seen}.reached(target))) != 0;
     }
 
     /// May a task have to be cancelled that has not been mailed?
@@ -1437,6 +1454,7 @@ private:
     bool postponed_ = false; ///< the task at the head of the ready queue is staged and was linked after the last fence,
                              ///< or is bypassed and was answered
     bool kept_ = false;   ///< of the last parcel: some worker is kept for a task that comes behind its last mail
+    u32 fences_ = 0;      ///< ever made, where there are several parts; wraps
     u32 fenced_ = 0;      ///< entries of the ready queue, all popped ones included, that were seen when
                           ///< the last fence was made; wraps
     u32 covered_ = 0;     ///< tasks linked when the last fence was made, wrapping; see ready_entry

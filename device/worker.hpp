@@ -326,7 +326,7 @@ public:
         for (u32 attempt = 0;; ++attempt) {
             left &= ~team.mask32([&](u32 k) {
                 if (!(left >> k & 1)) return false;
-                const finished_count count{load_finished(m_.records[before.at(0, k).slot], lone)};
+                const finished_count count{load_finished<P>(m_.records[before.at(0, k).slot].finished, lone)};
                 if (!count.reached(before.at(0, k).target)) return false;
                 suspect.at(0, k) = count.has_failures();
                 return true;
@@ -649,8 +649,8 @@ private:
     SLIPSTREAM_BOTH staged_mail<P> staged_of(const mail& letter) const
     {
         const waits_place place = place_of_waits(letter);
-        return {place.chunks, place.tag, letter.waits(), m_.records, m_.part_records, m_.stop, &m_.done[worker_],
-                m_.n.lone_workers != 0};
+        return {place.chunks, place.tag, letter.waits(), m_.records, m_.part_records, m_.part_clocks, m_.stop,
+                &m_.done[worker_], m_.n.lone_workers != 0};
     }
     SLIPSTREAM_BOTH verdict await_crossing(team_type& team, const mail& letter, u32 polls_max)
     {

@@ -266,6 +266,72 @@ __device__ __forceinline__ u32 longer(const mail& letter, u32 polls)
     return letter.broadcast() || polls >= polls_between ? polls_between : 2 * polls;
 }
 
+/// By the first warp: fetches mails, with the structs of all of them, and tells the others. `early`: while others wait for what the
+/// mail in hand waits for.
+__device__ __forceinline__ void fetch_mail(worker_port<cuda_platform>& port, worker_shared& shared, u32 sm, bool early)
+{
+    using P = cuda_platform;
+    P::team team;
+    team.sync(); // the leader has answered the last one
+    struct_copy structs;
+    const mail came = port.wait(
+        team, [&](u32 first, u32 count) { structs.load(port, shared, first, count); },
+        [&](const mail& blank) {
+            structs.forget(); // what its record holds is of no task
+            return reinterpret_cast<P::cell<u32>*>(shared.words[blank.tag % P::mailbox_depth]);
+        },
+        [mine = &shared, place = sm << 16](const mail& task) { // of worker 0
+            mine->flights[task.tag % P::mailbox_depth] = worker_port<P>::flight_of(task, 0, place);
+            mine->blocks[task.tag % P::mailbox_depth] = 1;
+        },
+        [](const mail&) {}, early);
+    if (team.leader()) {
+        shared.next = came;
+        shared.found = shared.box.found;
+    }
+    structs.store(port, shared);
+}
+
+/// By the first warp: says what becomes of the mail in hand (`ask`), and reads more mail every so many polls; or, while others poll
+/// for it (`aside`), reads more mail once. True: there is something to be told.
+__device__ __forceinline__ bool await_or_read(worker_port<cuda_platform>& port, worker_shared& shared, const mail& mine, bool ask,
+                                              bool aside, u32 polls)
+{
+    using P = cuda_platform;
+    P::team team;
+    auto decision = verdict::run;
+    bool anew = false;
+    for (u32 most = aside ? 0 : polls;; most = longer(mine, most)) {
+        decision = ask ? port.await(team, mine, most) : verdict::wait;
+        if (decision != verdict::wait) break;
+        struct_copy structs;
+        port.read_more(team, [&](u32 first, u32 count) { structs.load(port, shared, first, count); });
+        structs.store(port, shared);
+        anew = true;
+        if (aside) break;
+    }
+    anew |= decision != verdict::run;
+    if (team.leader() && !ask) shared.found = shared.box.found;
+    else if (team.leader() && anew) shared.box.found.decision = decision;
+    return anew;
+}
+
+/// All blocks of a ticket mail that are left, in groups of as many threads as its type has. Begins with a barrier.
+template <class List>
+__device__ __forceinline__ void draw_all_blocks(worker_port<cuda_platform>& port, const mail& letter, u32 type, u32 blocks,
+                                                const u32* words, unsigned char* arena, block_failure& failure)
+{
+    const u32 size = threads_of_type(List{}, type);
+    const auto draw = [&]<u32 Size>() {
+        if constexpr (any_of_size<Size>(List{}))
+            if (size == Size) draw_blocks<List, Size>(port, letter, blocks, words, arena, failure);
+    };
+    draw.template operator()<worker_threads>();
+    draw.template operator()<128>();
+    draw.template operator()<64>();
+    draw.template operator()<32>();
+}
+
 /// `Alone`: it has its SM to itself (sizes::lone_workers). Only then do others than the first warp wait.
 template <class List, bool Alone>
 __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>& args, u32 worker, unsigned char* arena)
@@ -318,28 +384,7 @@ __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>
                 mine = port.after(mine);
                 load();
             }
-            // The first warp fetches mails, with the structs of all of them, and tells the others.
-            if (threadIdx.x < 32) {
-                P::team team;
-                team.sync(); // the leader has answered the last one
-                struct_copy structs;
-                const mail came = port.wait(
-                    team, [&](u32 first, u32 count) { structs.load(port, shared, first, count); },
-                    [&](const mail& blank) {
-                        structs.forget(); // what its record holds is of no task
-                        return reinterpret_cast<P::cell<u32>*>(shared.words[blank.tag % P::mailbox_depth]);
-                    },
-                    [mine = &shared, place = sm << 16](const mail& task) { // of worker 0
-                        mine->flights[task.tag % P::mailbox_depth] = worker_port<P>::flight_of(task, 0, place);
-                        mine->blocks[task.tag % P::mailbox_depth] = 1;
-                    },
-                    [](const mail&) {}, early);
-                if (leader) {
-                    shared.next = came;
-                    shared.found = box.found;
-                }
-                structs.store(port, shared);
-            }
+            if (threadIdx.x < 32) fetch_mail(port, shared, sm, early);
             if (!early) {
                 __syncthreads();
                 mine = shared.next;
@@ -367,23 +412,7 @@ __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>
         for (u32 go = 0;; go ^= 1) {
             bool waits = aside;
             if (ask | reads) {
-                verdict decision = verdict::run;
-                bool anew = false; // something to be told
-                if (threadIdx.x < 32) {
-                    P::team team;
-                    for (u32 most = aside ? 0 : polls;; most = longer(mine, most)) {
-                        decision = ask ? port.await(team, mine, most) : verdict::wait;
-                        if (decision != verdict::wait) break;
-                        struct_copy structs;
-                        port.read_more(team, [&](u32 first, u32 count) { structs.load(port, shared, first, count); });
-                        structs.store(port, shared);
-                        anew = true;
-                        if (aside) break;
-                    }
-                    anew |= decision != verdict::run;
-                    if (leader && !ask) shared.found = box.found;
-                    else if (leader && anew) box.found.decision = decision;
-                }
+                const bool anew = threadIdx.x < 32 && await_or_read(port, shared, mine, ask, aside, polls);
                 waits = !ask;
                 if (ask && __syncthreads_or(anew)) {
                     const auto found = box.found;
@@ -496,17 +525,9 @@ __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>
                 port.log_flight(last, last.block(), 1, shared.times, port.runs() + 1 + box.owed(number));
             }
         } else {
-            const u32 size = threads_of_type(List{}, type); // draw_blocks begins with a barrier
-            const mail& letter = box.letter(mine.tag); // and what is needed behind the bodies: in no register, they are the bodies'
-            const auto draw = [&]<u32 Size>() {
-                if constexpr (any_of_size<Size>(List{}))
-                    if (size == Size)
-                        draw_blocks<List, Size>(port, letter, blocks, shared.words_of(mine.tag), arena, shared.ends[turn].failure);
-            };
-            draw.template operator()<worker_threads>();
-            draw.template operator()<128>();
-            draw.template operator()<64>();
-            draw.template operator()<32>();
+            // By its letter: what is needed behind the bodies is in no register, they are the bodies'.
+            draw_all_blocks<List>(port, box.letter(mine.tag), type, blocks, shared.words_of(mine.tag), arena,
+                                  shared.ends[turn].failure);
             __syncthreads();
             number = leader ? box.next().tag : 0;
             plain = 0; // nobody but the leader knows what came last

@@ -57,6 +57,7 @@ void begin_at(const device::engine_memory<P>& m, const device::control_state<P>&
     P::set(*s.first_sent, low);
     *s.bypass_adopted = low;
     s.broadcast->number = low;
+    P::store(device::edge::P5_self, *s.fences_promised, low, device::order::relaxed, device::scope::block);
     P::store(device::edge::P5_self, *s.bypass_number, low, device::order::relaxed, device::scope::block);
     for (u32 slot = 0; slot < m.n.window; ++slot) P::set(s.targets[slot], low);
 }

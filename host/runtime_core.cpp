@@ -254,10 +254,12 @@ runtime_core::runtime_core(const config& configuration, const kernel_image& imag
             resident(m.channels, static_cast<u64>(n.parts) * n.parts * n.channel_slots());
             resident(m.staging_channels, static_cast<u64>(n.parts) * n.parts * n.staging_channel_slots());
             resident(m.part_records, n.parts);
+            resident(m.part_clocks, n.parts);
         } else {
             m.channels = member_.first->memory_.channels;
             m.staging_channels = member_.first->memory_.staging_channels;
             m.part_records = member_.first->memory_.part_records;
+            m.part_clocks = member_.first->memory_.part_clocks;
         }
         backend_->write(m.part_records + n.part, &m.records, sizeof m.records);
     }

@@ -442,6 +442,7 @@ private:
             m.channels = c.take<typename P::template word<u64>>(m.n.parts * m.n.parts * m.n.channel_slots());
             m.staging_channels = c.take<typename P::chunk_word>(m.n.parts * m.n.parts * m.n.staging_channel_slots());
             m.part_records = c.take<device::task_record<P>*>(m.n.parts);
+            m.part_clocks = c.take<device::part_clock<P>>(m.n.parts);
         }
         return device::control_state<P>(m.n, c);
     }

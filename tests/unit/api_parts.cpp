@@ -1039,6 +1039,28 @@ TEST_CASE("where everything comes to be poisoned while a task that was mailed ah
     });
 }
 
+TEST_CASE("who comes after a failed task is cancelled for it, whatever whole-memory task lies between", "[api][parts][failure]")
+{
+    // The one that fails writes nothing, so that the whole-memory task runs all the same. It stands in for that one in part 1.
+    enum class last { reads, touches_nothing, whole_memory };
+    in_time(60, [] {
+        for (const auto what : {last::reads, last::touches_nothing, last::whole_memory})
+            for (u32 i = 0; i < 30; ++i) {
+                static u64 memory[8];
+                parts_engine rt(parts_config(2 + i % 2));
+                rt.place(memory, sizeof memory, 1);
+                const auto failed = rt.submit(may_fail_task{7}, {.accesses = reads(memory, 8)});
+                const auto between = rt.submit(may_fail_task{0});
+                submit_options options{.after = failed, .order = ordering::no_access};
+                if (what == last::reads) options = {.after = failed, .accesses = reads(memory, 8)};
+                if (what == last::whole_memory) options = {.after = failed};
+                const auto status = rt.wait(rt.submit(may_fail_task{0}, options));
+                CHECK(rt.wait(between).ok());
+                CHECK((status.state == task_state::cancelled && status.cause == failed && status.code == 7));
+            }
+    });
+}
+
 TEST_CASE("a long chain of tasks that are cancelled from part to part", "[api][parts][failure]")
 {
     in_time(60, [] {

@@ -114,6 +114,7 @@ private:
             take(m.channels, static_cast<u64>(n.parts) * n.parts * n.channel_slots());
             take(m.staging_channels, static_cast<u64>(n.parts) * n.parts * n.staging_channel_slots());
             take(m.part_records, n.parts);
+            take(m.part_clocks, n.parts);
             m.part_records[0] = m.records;
         }
         device::initialise<P>(m, s, types.data());
