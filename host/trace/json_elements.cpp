@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <cstdlib>
 
 #include "gz_stream.hpp"
 #include "import_error.hpp"
@@ -104,8 +106,10 @@ public:
         } else {
             n.type = json_type::real;
             const auto d = std::from_chars(text, end, n.real);
-            if (d.ec == std::errc::result_out_of_range) fail("malformed JSON: a number beyond double precision");
-            if (d.ec != std::errc() || d.ptr != end) fail("malformed JSON: not a number");
+            if (d.ec == std::errc::result_out_of_range) { // too large, or too small, which is 0
+                n.real = std::strtod(std::string(text, bytes).c_str(), nullptr);
+                if (!std::isfinite(n.real)) fail("malformed JSON: a number beyond double precision");
+            } else if (d.ec != std::errc() || d.ptr != end) fail("malformed JSON: not a number");
         }
         return scalar(n);
     }

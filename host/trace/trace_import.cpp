@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "execution_trace.hpp"
 #include "id_map.hpp"
@@ -61,17 +62,20 @@ submitted_events make_tasks(const kineto_log& log, recorded_trace& trace) {
                std::tuple(submit_us[b], log.gpu_events[b].start_us, b);
     });
 
-    // Kernels of one graph launch share a correlation id, so only a record equal in everything is a duplicate.
-    const auto duplicates = [&](std::uint32_t a, std::uint32_t b) {
-        const auto& x = log.gpu_events[a];
-        const auto& y = log.gpu_events[b];
-        return x.correlation != no_id && x.correlation == y.correlation && x.name == y.name && x.kind == y.kind &&
-               x.start_us == y.start_us && x.duration_us == y.duration_us && x.stream == y.stream &&
-               x.device == y.device;
+    // Kernels of one graph launch share a correlation id, so only a record equal in everything is a duplicate. Others may lie
+    // between the two in the order of tasks; in this one none does.
+    const auto facts = [&](std::uint32_t g) {
+        const kineto_log::gpu_event& e = log.gpu_events[g];
+        return std::tuple(e.correlation, e.name, e.kind, e.start_us, e.duration_us, e.stream, e.device);
     };
-    const std::size_t before = s.order.size();
-    s.order.erase(std::unique(s.order.begin(), s.order.end(), duplicates), s.order.end());
-    drop(trace, "duplicate record", before - s.order.size());
+    std::vector<std::uint32_t> alike = s.order;
+    std::sort(alike.begin(), alike.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return std::tuple_cat(facts(a), std::tuple(a)) < std::tuple_cat(facts(b), std::tuple(b));
+    });
+    std::vector<bool> duplicate(log.gpu_events.size());
+    for (std::size_t i = 1; i < alike.size(); ++i)
+        duplicate[alike[i]] = log.gpu_events[alike[i]].correlation != no_id && facts(alike[i - 1]) == facts(alike[i]);
+    drop(trace, "duplicate record", std::erase_if(s.order, [&](std::uint32_t g) { return duplicate[g]; }));
 
     std::uint64_t no_launch = 0, no_grid = 0;
     trace.tasks.reserve(s.order.size());

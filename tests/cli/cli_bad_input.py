@@ -69,6 +69,30 @@ class BadUsage(CliTest):
         self.refused("compare", "--sweep", "--tasks", 8, names=["--sweep: needs a value"])
         self.assertFalse(os.path.exists("--device"))
 
+    def test_an_empty_value_is_none(self):
+        for command in (("soak", "--case", "", "--tasks", 100), ("run", "random-dag", "--json", ""), ("compare", "demo", "--seeds", ""),
+                        ("replay", "x.json", "--et="), ("run", "random-dag", "--timeline", "")):
+            self.refused(*command, "--device", "host", names=[command[2].rstrip("="), "needs a value"])
+
+    def test_no_file_that_is_read_or_written_otherwise_is_overwritten(self):
+        kineto, et = self.pair()
+        bytes_of = lambda: [open(name, "rb").read() for name in (kineto, et)]
+        before = bytes_of()
+        os.symlink(kineto, self.path("link.json"))
+        for name in (kineto, et, self.path("link.json"), os.path.relpath(kineto)):
+            self.refused("replay", kineto, "--et", et, "--analyze", "--json", name, names=["--json", name, "the same file as"])
+            self.refused("replay", kineto, "--et", et, "--device", "host", "--timeline", name, names=["--timeline", name, "the same file as"])
+        self.refused("compare", f"{kineto}+{et}", "--device", "host", "--json", et, names=["--json", "the same file as"])
+        out = self.path("out.json")
+        for command in (("replay", kineto), ("run", "random-dag")):
+            self.refused(*command, "--device", "host", "--json", out, "--timeline", out, names=["--timeline", "the same file as"])
+        self.assertEqual(bytes_of(), before)
+        self.assertFalse(os.path.exists(out))
+
+    def test_a_report_that_cannot_be_written_is_no_bad_usage(self):
+        kineto, _ = self.pair()
+        self.run_cli("replay", kineto, "--analyze", "--json", "/dev/full", code=1)
+
     def test_numbers_are_decimal(self):
         result, _ = self.json_of("run", "random-dag", "tasks=20", "--device", "host", "--repeat", 1, "--window", "0020", "--seed", 2 ** 64 - 1)
         self.assertEqual((result["environment"]["window"], result["environment"]["seed"]), (20, 2 ** 64 - 1))

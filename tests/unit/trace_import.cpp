@@ -190,6 +190,19 @@ TEST_CASE("a record that appears twice is dropped once and counted", "[trace]") 
     CHECK(t.dropped == 1);
     REQUIRE(t.drop_reasons.size() == 1);
     CHECK(t.drop_reasons[0].reason == "duplicate record");
+    // Another one of the same launch, at the same time, may lie between the two.
+    const std::string other = replaced(memcpy_event, "\"dur\":2", "\"dur\":1");
+    const recorded_trace u = import_kineto(
+        dir.write("k.json", replaced(kineto_text, memcpy_event, memcpy_event + "," + other + "," + memcpy_event)));
+    CHECK(u.tasks.size() == 5);
+    CHECK(u.dropped == 1);
+}
+
+TEST_CASE("a number too small for double precision is 0", "[trace]") {
+    const temp_dir dir;
+    const std::string text = replaced(kineto_text, "\"bytes\":256", "\"bytes\":256,\"x\":1e-400");
+    const recorded_trace t = import_kineto(dir.write("k.json", text));
+    CHECK(t.tasks.size() == 4);
 }
 
 TEST_CASE("an execution trace alone gives hazards without durations and says so", "[trace]") {

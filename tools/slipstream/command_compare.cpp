@@ -168,6 +168,7 @@ int run_compare(const options& o)
 {
     const report_target target(o);
     const plan todo = plan_of(o);
+    for (const subject& each : todo.subjects) refuse_to_overwrite("--json", o.json, {each.kineto, each.et});
     rapidjson::StringBuffer text;
     json_writer w(text);
     session s{o, todo, target.tables(), w};

@@ -97,6 +97,8 @@ int run_replay(const options& o)
     if (o.kineto.empty() && o.et.empty())
         throw usage_error("replay: no trace given; name a Kineto file, an execution trace with --et, or both");
     const engines::arrival_mode mode = mode_of(o.mode);
+    refuse_to_overwrite("--json", o.json, {o.kineto, o.et});
+    refuse_to_overwrite("--timeline", o.timeline, {o.kineto, o.et, o.json});
     const report_target target(o);
     std::FILE* const to = target.tables();
 

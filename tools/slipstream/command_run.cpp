@@ -68,6 +68,7 @@ int run_workload(const options& o)
         return list_workloads(o);
     }
     if (o.workload.empty()) throw usage_error("run: no workload given; 'slipstream run --list' names them");
+    refuse_to_overwrite("--timeline", o.timeline, {o.json});
     const report_target target(o);
     std::FILE* const to = target.tables();
     const workloads::workload_type& type = chosen_workload(o.workload);

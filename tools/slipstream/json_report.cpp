@@ -95,6 +95,21 @@ void refuse_unwritable(const std::string& flag, const std::string& path)
     if (!was_there) std::filesystem::remove(path, ignored); // nothing is left behind when the run ends early
 }
 
+void refuse_to_overwrite(const std::string& flag, const std::string& path, std::initializer_list<std::string> others)
+{
+    namespace fs = std::filesystem;
+    const auto same = [&](const std::string& other) { // either may be there or not, and have several names
+        std::error_code problem;
+        if (fs::equivalent(path, other, problem)) return true;
+        const fs::path a = fs::weakly_canonical(path, problem);
+        return !problem && a == fs::weakly_canonical(other, problem) && !problem;
+    };
+    if (path.empty() || path == "-") return;
+    for (const std::string& other : others)
+        if (!other.empty() && same(other))
+            throw usage_error(flag + " " + path + ": is the same file as " + other + ", which would be lost; name another one");
+}
+
 report_target::report_target(const options& o) : target_(o.json)
 {
     if (wants_json() && target_ != "-") refuse_unwritable("--json", target_);
@@ -105,14 +120,14 @@ void report_target::write(const rapidjson::StringBuffer& text) const
     if (target_ == "-") {
         std::fwrite(text.GetString(), 1, text.GetSize(), stdout);
         std::fputc('\n', stdout);
-        if (std::fflush(stdout) != 0) throw usage_error("stdout: the JSON could not be written; is the other end closed?");
+        if (std::fflush(stdout) != 0) throw std::runtime_error("stdout: the JSON could not be written; is the other end closed?");
         return;
     }
     std::ofstream out(target_, std::ios::trunc | std::ios::binary);
     out.write(text.GetString(), static_cast<std::streamsize>(text.GetSize()));
     out << '\n';
     out.close();
-    if (!out) throw usage_error("--json " + target_ + ": could not be written completely; is the disk full?");
+    if (!out) throw std::runtime_error("--json " + target_ + ": could not be written completely; is the disk full?");
 }
 
 void print_rows(std::FILE* to, const std::vector<run_row>& rows)

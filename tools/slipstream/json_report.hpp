@@ -37,6 +37,8 @@ void write_runs(json_writer& w, const std::vector<engine_runs>& runs, const envi
 
 /// Throws usage_error when the file that `flag` names cannot be written; creates none.
 void refuse_unwritable(const std::string& flag, const std::string& path);
+/// Throws usage_error when that file is one of `others`, which are read, or written, too. Empty paths are none.
+void refuse_to_overwrite(const std::string& flag, const std::string& path, std::initializer_list<std::string> others);
 
 /// Where reports go. Opened before anything runs, so that an impossible file is refused at once (usage_error).
 class report_target {
@@ -45,6 +47,7 @@ public:
     /// Where tables go: stdout, or stderr when stdout carries the JSON.
     std::FILE* tables() const { return target_ == "-" ? stderr : stdout; }
     bool wants_json() const { return !target_.empty(); }
+    /// Throws std::runtime_error.
     void write(const rapidjson::StringBuffer& text) const;
 
 private:

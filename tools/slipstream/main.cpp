@@ -182,7 +182,7 @@ int parse_and_run(int argc, char** argv)
     CLI::App* soaking = app.add_subcommand("soak", "random streams of tasks against a sequential run, for as long as wanted");
     add_soak_flags(*soaking, o);
 
-    for (CLI::App* sub : {devices, replay, run, compare, measure, soaking}) refuse_options_as_values(*sub);
+    for (CLI::App* sub : {devices, replay, run, compare, measure, soaking}) refuse_missing_values(*sub);
     const auto help = [&] {
         std::string at;
         for (const CLI::App* sub : app.get_subcommands()) at = " " + sub->get_name();

@@ -55,12 +55,13 @@ CLI::Option* add_number(CLI::App& app, const std::string& option, double& value,
     return value == 0 && *range.zero != '\0' ? out : out->default_str(text_of(value));
 }
 
-void refuse_options_as_values(CLI::App& app)
+void refuse_missing_values(CLI::App& app)
 {
     for (CLI::Option* const option : app.get_options()) {
         if (option->get_positional() || option->get_items_expected_max() == 0) continue;
-        option->check([name = option->get_name()](const std::string& value) -> std::string {
-            if (value.starts_with("--")) throw usage_error(name + ": needs a value");
+        const bool number = option->get_type_name() != "TEXT"; // which says what it wants
+        option->check([name = option->get_name(), number](const std::string& value) -> std::string {
+            if (value.starts_with("--") || (value.empty() && !number)) throw usage_error(name + ": needs a value");
             return {};
         });
     }

@@ -36,7 +36,8 @@ CLI::Option* add_whole(CLI::App& app, const std::string& option, Number& value, 
 CLI::Option* add_number(CLI::App& app, const std::string& option, double& value, const number_range& range,
                         const std::string& what);
 
-/// An option whose value is missing would take the next option for it: no value begins with "--".
-void refuse_options_as_values(CLI::App& app);
+/// An option whose value is missing would take the next option for it: no value begins with "--". Nor is one empty, as that of
+/// a variable that nobody set: the option would count as not given.
+void refuse_missing_values(CLI::App& app);
 
 } // namespace slipstream::cli

@@ -61,7 +61,7 @@ bool timeline_request::carry_out(workloads::workload& work, const config& config
                                       {"command", e.command},
                                       {"date", e.date}});
     } catch (const std::runtime_error& what) {
-        throw usage_error(std::string("--timeline ") + what.what());
+        throw std::runtime_error(std::string("--timeline ") + what.what());
     }
     std::fprintf(to, "\nTimeline: %s, one more run of each, recorded; open it in https://ui.perfetto.dev\n", file_.c_str());
     for (const timeline::recorded_run& run : runs)
