@@ -2,6 +2,7 @@
 import gzip
 import json
 import os
+import pathlib
 
 import cli_harness
 from cli_harness import CliTest, et_json, kineto_json
@@ -76,8 +77,11 @@ class BadUsage(CliTest):
 
     def test_no_file_that_is_read_or_written_otherwise_is_overwritten(self):
         kineto, et = self.pair()
-        bytes_of = lambda: [open(name, "rb").read() for name in (kineto, et)]
-        before = bytes_of()
+
+        def contents():
+            return [pathlib.Path(name).read_bytes() for name in (kineto, et)]
+
+        before = contents()
         os.symlink(kineto, self.path("link.json"))
         for name in (kineto, et, self.path("link.json"), os.path.relpath(kineto)):
             self.refused("replay", kineto, "--et", et, "--analyze", "--json", name, names=["--json", name, "the same file as"])
@@ -86,7 +90,7 @@ class BadUsage(CliTest):
         out = self.path("out.json")
         for command in (("replay", kineto), ("run", "random-dag")):
             self.refused(*command, "--device", "host", "--json", out, "--timeline", out, names=["--timeline", "the same file as"])
-        self.assertEqual(bytes_of(), before)
+        self.assertEqual(contents(), before)
         self.assertFalse(os.path.exists(out))
 
     def test_a_report_that_cannot_be_written_is_no_bad_usage(self):

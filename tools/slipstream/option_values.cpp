@@ -59,9 +59,10 @@ void refuse_missing_values(CLI::App& app)
 {
     for (CLI::Option* const option : app.get_options()) {
         if (option->get_positional() || option->get_items_expected_max() == 0) continue;
-        const bool number = option->get_type_name() != "TEXT"; // which says what it wants
-        option->check([name = option->get_name(), number](const std::string& value) -> std::string {
-            if (value.starts_with("--") || (value.empty() && !number)) throw usage_error(name + ": needs a value");
+        // Numbers, and options with a default, say by themselves what they want.
+        const bool may_be_empty = option->get_type_name() != "TEXT" || !option->get_default_str().empty();
+        option->check([name = option->get_name(), may_be_empty](const std::string& value) -> std::string {
+            if (value.starts_with("--") || (value.empty() && !may_be_empty)) throw usage_error(name + ": needs a value");
             return {};
         });
     }
