@@ -870,7 +870,7 @@ inline constexpr u32 admitted_free = 1u << 31; ///< waits for nobody: no row
     X(poison_cause_of, u32, far, s.window)          /* cause of a cancelled task until it is settled */                 \
     X(poison_outcomes, task_outcome, far, s.window) /* of a settled task, until the notifier has read it */             \
     X(poison_pending, u32, far, s.queue_slots())    /* cancelled, to be completed by the next step */                   \
-    X(hidden, u32, near, s.parts > 1 ? s.groups() : 0) /* a bit a slot: admitted, not finished, hidden by such a task */ \
+    X(hidden, u32, near, s.parts > 1 ? s.groups() : 0) /* a bit a slot: not finished, not exposed: a whole-memory task hides it */ \
     X(fences_named, u32, near, s.parts)  /* the last fence of each part that its linker has named */                     \
     X(fences_promised, word<u32>, near, 1) /* from scheduler to linker: this part's fence that covers what the linker knows */
 
