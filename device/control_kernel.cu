@@ -36,7 +36,8 @@ __device__ __forceinline__ void run_resident(const kernel_arguments<cuda_platfor
 
 /// When it begins to schedule, all workers are there.
 /// Many: workers. The same roles laid out otherwise are 8 % slower or as fast, by the instruction cache, it seems: with a third
-/// scheduler, in other orders, with one scheduler a kernel (device/tried.md). So what is changed here is measured anew.
+/// scheduler, in other orders, with one scheduler a kernel (device/tried.md). So what is changed here, be it the order of two
+/// branches, is measured anew.
 template <bool Many>
 __global__ void __launch_bounds__(control_threads, 1) control_kernel(const __grid_constant__ kernel_arguments<cuda_platform> args)
 {
@@ -58,8 +59,8 @@ __global__ void __launch_bounds__(control_threads, 1) control_kernel(const __gri
     case control_warps::ingest: run_resident<ingest_role<P>>(args); break;
     case control_warps::notifier: run_resident<notifier_role<P>>(args, args.residency_ns); break;
     case control_warps::linker:
-        if (args.memory.n.parts > 1) run_resident<linker_role<P, true>>(args);
-        else run_resident<linker_role<P, false>>(args);
+        if (args.memory.n.parts == 1) run_resident<linker_role<P, false>>(args);
+        else run_resident<linker_role<P, true>>(args);
         break;
     default: run_resident<admission_role<P>, P::crew>(args); break;
     }

@@ -336,6 +336,23 @@ private:
             const auto it = index_of.find(parent_ids_[i]);
             if (it != index_of.end() && it->second != i) trace_.nodes[i].parent = it->second;
         }
+        refuse_circles();
+    }
+
+    // Of a circle each node would be an ancestor of its own, and none of its operators a task.
+    void refuse_circles() const {
+        constexpr std::uint32_t on_no_way = 0;
+        std::vector<std::uint32_t> way(trace_.nodes.size(), on_no_way);  // the number of the one that came here first
+        for (std::uint32_t start = 0; start < way.size(); ++start) {
+            std::uint32_t n = start;
+            while (n != no_node && way[n] == on_no_way) {
+                way[n] = start + 1;
+                n = trace_.nodes[n].parent;
+            }
+            if (n != no_node && way[n] == start + 1)
+                throw import_error(path_, "node " + std::to_string(n) + " (id " + std::to_string(trace_.nodes[n].id) + ")",
+                                   "its parents form a circle", record_again);
+        }
     }
 
     static constexpr std::uint64_t no_value = ~std::uint64_t{0};

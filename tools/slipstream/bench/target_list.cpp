@@ -1,6 +1,7 @@
 #include "tools/slipstream/bench/target_list.hpp"
 #include <cmath>
 #include <limits>
+#include <spdlog/spdlog.h>
 
 namespace slipstream::bench {
 namespace {
@@ -15,6 +16,7 @@ double unless_noise(double value, const std::string& unit)
 
 void target_list::row(std::string name, std::string wanted, figure f)
 {
+    spdlog::info("measured: {}: {:.4g} {}", name, f.value.median, f.unit); // the table comes at the end, minutes later
     const bool counts = on_cuda_ && f.verified;
     const std::string why = counts ? "" : !f.verified ? f.note : "times on the host device are no GPU times";
     rows_.push_back({std::move(name), std::move(wanted), std::move(f), {}, counts ? verdict::met : verdict::not_measured, why});

@@ -7,6 +7,7 @@
 #include "tools/slipstream/bench/wide_shape.hpp"
 #include <algorithm>
 #include <cmath>
+#include <spdlog/spdlog.h>
 
 namespace slipstream::bench {
 namespace {
@@ -176,6 +177,7 @@ std::string verdict_text(verdict v)
 
 std::vector<target> measure_targets(const bench_setup& wanted, bool on_cuda)
 {
+    spdlog::info("minutes: each figure is told as soon as it is there; the table with floors and verdicts comes last");
     bench_setup s = wanted; // one control block, but where a row says otherwise
     s.configuration.parts = 1;
     target_list list(wanted.floors, on_cuda);
