@@ -298,11 +298,11 @@ submit_status partitioned_core::submit_crossing(const route& way, u32 type, cons
     const u32 foreign_members = share_accesses(way, type, task, options);
     const submit_options home = told_to_home(way, type, options);
     std::array<submit_options, abi::parts_max> stand_in;
-    bool room = may_block || cores_[way.home]->has_room(type, home);
+    bool room = may_block || cores_[way.home]->has_room(type, task, home);
     for_each_bit(others, [&](u32 p) {
         stand_in[p] = told_to_stand_in(p, way, options);
         cores_[p]->check_after(stand_in[p].after.size()); // before anything is submitted anywhere
-        room = room && (may_block || cores_[p]->has_room(stand_in_type, stand_in[p]));
+        room = room && (may_block || cores_[p]->has_room(stand_in_type, nullptr, stand_in[p]));
     });
     if (!room) for_each_bit(way.parts, [&](u32 p) { cores_[p]->throw_if_dead(); }); // there will be none
     const std::optional<u32> meeting = room ? take_meeting(way.home, may_block) : std::nullopt;

@@ -500,7 +500,7 @@ submit_status runtime_core::submit(u32 type, const void* task, const submit_opti
 }
 
 submit_status runtime_core::submit_by_chunks(u32 type, const void* task, const submit_options& options, bool may_block,
-                                             task_handle& handle, u32 flags, const crossing* crosses)
+                                             task_handle& handle, u32 flags, const crossing* crosses, bool only_look)
 {
     if (dead_.load(std::memory_order_relaxed)) throw_if_dead();
     if (options.blocks == 0 || options.blocks > 0x7fffffffu) throw config_error("a task has 1 to 2147483647 blocks");
@@ -585,6 +585,7 @@ submit_status runtime_core::submit_by_chunks(u32 type, const void* task, const s
     const u64 chunks = 1ull + entry_chunks + second_chunks + (layout.scalars + 2) / 3;
     const bool fits = (may_block && !config_.batch) || r.writer.has_room((chunks + abi::slot_chunks - 1) / abi::slot_chunks);
     if (!may_block && !(fits && in_span())) return submit_status::full;
+    if (only_look) return submit_status::submitted;
     if (!fits || (config_.batch && !in_span()))
         throw config_error("batch mode: the ring of " + std::to_string(config_.ring_slots)
                            + " slots is full; raise config::ring_slots so that the whole batch fits, "
@@ -715,18 +716,10 @@ void runtime_core::check_after(u64 count)
                            + " unfinished tasks and streams by `after`; submit a marker in between or raise accesses_max");
 }
 
-bool runtime_core::has_room(u32 type, const submit_options& options)
+bool runtime_core::has_room(u32 type, const void* task, const submit_options& options)
 {
-    const abi::task_type& layout = image_.table[type];
-    u32 index = 0;
-    ring& r = own_ring(index);
-    forget_raised_joins(r);
-    if (r.next >= r.low_water_seen + device::submissions_ahead_max)
-        r.low_water_seen = P::load(edge::A7_low_water, memory_.ring_pages[index].low_water, order::acquire, scope::system);
-    const u64 chunks = 1 + 2 * (options.after.size() + r.joins.size() + layout.members + options.accesses.size())
-        + (layout.scalars + 2) / 3; // at most
-    return r.next < r.low_water_seen + device::submissions_ahead_max
-        && r.writer.has_room((chunks + abi::slot_chunks - 1) / abi::slot_chunks);
+    task_handle none;
+    return submit_by_chunks(type, task, options, false, none, 0, nullptr, true) == submit_status::submitted;
 }
 
 /// All submissions of the ring below it are complete, and none of them failed.

@@ -67,8 +67,8 @@ public:
     /// flags: further message_flags.
     submit_status submit(u32 type, const void* task, const submit_options& options, bool may_block, task_handle& handle,
                          u32 flags = 0, const crossing* crosses = nullptr);
-    /// Would this message, as a crossing one, be taken at once? By the submitting thread.
-    bool has_room(u32 type, const submit_options& options);
+    /// Would this message be taken at once? By the submitting thread. Crossing or not, it is as long. Throws what submit() would.
+    bool has_room(u32 type, const void* task, const submit_options& options);
     /// Takes a ring for this thread, if it has none: config_error when there is none left.
     void claim_ring();
     bool holds_ring() const; ///< does the calling thread hold a ring?
@@ -179,8 +179,9 @@ private:
     };
 
     task_handle submit_at_once(u32 type, const void* task, const submit_options& options);
+    /// only_look: submits nothing, and says what would become of it.
     submit_status submit_by_chunks(u32 type, const void* task, const submit_options& options, bool may_block, task_handle& handle,
-                                   u32 flags, const crossing* crosses);
+                                   u32 flags, const crossing* crosses, bool only_look = false);
     ring& own_ring(u32& index);
     void forget_raised_joins(ring& r);
     void tell_what_never_ran();

@@ -1262,6 +1262,36 @@ TEST_CASE("try_submit of a crossing task says full while a part stands still, an
     });
 }
 
+TEST_CASE("try_submit takes a crossing task whose messages its rings just hold", "[api][parts]")
+{
+    in_time(30, [] {
+        auto c = parts_config(2);
+        c.ring_slots = 4; // 16 chunks
+        parts_engine rt(c);
+        spread_arrays arrays(rt, false);
+        for (const u32 more : {0u, 4u, 12u, 13u, 14u}) // of header, two members and so many further ranges, a chunk each: 15 to 17
+            for (const std::string_view name : {"", "named"}) {
+                INFO(more << " further accesses, " << name);
+                std::vector<declared_access> accesses;
+                for (u32 i = 0; i < more; ++i)
+                    for (u32 p = 0; p < 2; ++p) accesses.push_back(reads(arrays.values[p].data() + i, 8));
+                task_handle handle;
+                const join_task task{arrays.at<in<u64>>(1), arrays.at<inout<u64>>(0)};
+                const auto try_it = [&] { return rt.try_submit(task, handle, {.accesses = accesses, .name = name}); };
+                if (more == 14) {
+                    CHECK(rt.wait_all());
+                    CHECK(try_it() == submit_status::full);
+                    continue;
+                }
+                auto status = submit_status::full; // the rings may not be known to be empty yet
+                for (const auto until = after(500ms); status == submit_status::full && std::chrono::steady_clock::now() < until;)
+                    status = try_it();
+                REQUIRE(status == submit_status::submitted);
+                CHECK(rt.wait(handle).ok());
+            }
+    });
+}
+
 TEST_CASE("a part that waits for another one's progress is no stall", "[api][parts][fault]")
 {
     in_time(30, [] {
