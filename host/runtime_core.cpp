@@ -735,7 +735,9 @@ bool runtime_core::is_retired(task_handle h)
     };
     const u64 mark = low();
     if (h.position < mark || h.position < early_mark(h.ring)) return true;
-    if (h.position >= mark + device::completion_span) return false;
+    // No task is submitted as far ahead. Of one that is yet to be the bit may still be that of two laps before, whose value is the
+    // same: a round's mark may be seen before its bits.
+    if (h.position >= mark + device::submissions_ahead_max) return false;
     const u32 at = static_cast<u32>(h.position % device::completion_span);
     const u32 word = P::load(edge::A7_complete, memory_.complete_bits[h.ring * device::completion_words + at / 32], order::acquire,
                              scope::system);

@@ -1,6 +1,7 @@
 // Submission, completion, deadlines, back-pressure and order, on the host device.
 #include "api_tasks.hpp"
 #include "host/runtime_core.hpp"
+#include "wrapped_backend.hpp"
 #include <random>
 #include <unistd.h>
 
@@ -23,6 +24,27 @@ struct tile_fill_task {
         for (u64 r = 0; r < tile.rows(); ++r)
             for (u64 c = 0; c < tile.columns(); ++c) tile(r, c) = value;
     }
+};
+
+/// Says where the pages of an engine's rings are, which nothing else of it is as large as.
+class shown_pages final : public wrapped_backend {
+public:
+    using page = device::ring_page<device::host_platform>;
+
+    shown_pages(std::unique_ptr<host::backend> inner, u32 rings, page*& pages)
+        : wrapped_backend(std::move(inner)), bytes_(rings * sizeof(page)), pages_(pages)
+    {
+    }
+    void* take_pinned(std::size_t bytes) override
+    {
+        void* const taken = wrapped_backend::take_pinned(bytes);
+        if (bytes == bytes_) pages_ = static_cast<page*>(taken);
+        return taken;
+    }
+
+private:
+    std::size_t bytes_;
+    page*& pages_;
 };
 
 } // namespace
@@ -396,6 +418,30 @@ TEST_CASE("after orders two threads, and may name a task that is not submitted y
             other.join();
         }
     });
+}
+
+TEST_CASE("a task that is yet to be submitted is pending, however far ahead, also while bits come later than their mark", "[api]")
+{
+    using P = device::host_platform;
+    auto c = host_config();
+    c.rings = 3;
+    shown_pages::page* pages = nullptr;
+    host::beginning start;
+    start.around = [&](std::unique_ptr<host::backend> inner) {
+        return std::make_unique<shown_pages>(std::move(inner), c.rings, pages);
+    };
+    host::runtime_core core(c, detail::image_of<detail::platforms, step_task, copy_task, fill_task, marker_task>(), start);
+    core.pause();
+    REQUIRE(pages != nullptr);
+    // As a host sees it whom the mark of a round has reached before its bits: a GPU stores them in no order.
+    P::store(device::edge::R7_low_water, pages[1].low_water, u64{100}, device::order::release, device::scope::system);
+    CHECK(core.query({1, 99}).ok());
+    for (const u64 ahead : {u64{0}, u64{device::submissions_ahead_max} - 1, u64{device::submissions_ahead_max},
+                            u64{device::completion_span} - 50, u64{device::completion_span} - 1,
+                            u64{device::completion_span}, u64{1} << 40}) {
+        INFO(ahead << " ahead of the mark");
+        CHECK(core.query({1, 100 + ahead}).state == task_state::pending);
+    }
 }
 
 TEST_CASE("after that names a task its own thread has yet to submit is refused: nothing is submitted, and all goes on",
