@@ -844,6 +844,8 @@ void runtime_core::signal_stream(cuda_stream stream, task_handle handle)
         throw_if_dead();
         P::pause(attempt);
     }
+    // The service thread, which would raise the word, may have ended while the stream took the wait.
+    if (dead_.load(std::memory_order_acquire)) stream_join_->let_all_go();
 }
 
 void runtime_core::pause()
@@ -945,7 +947,7 @@ void runtime_core::service()
     } catch (const std::exception& e) {
         command(device::command::abort); // to whatever is resident: half of a kernel, if the other half could not be launched
         mark_dead(e.what());
-        stream_join_->service([](task_handle) { return true; }); // who waits for such a stream is no better off for waiting
+        stream_join_->let_all_go(); // who waits for such a stream is no better off for waiting
         try {
             if (!abandoned_) abandon_unless_left();
         } catch (const std::exception&) { // the device is lost

@@ -22,7 +22,7 @@ stream_join::~stream_join()
         const std::lock_guard lock(board_->mutex);
         board_->words = nullptr; // callbacks that come later find nobody
     }
-    service([](task_handle) { return true; });
+    let_all_go();
     // The words go with the runtime: no stream may look at them any more. Bounded by the streams' own work before the wait.
     for (u32 i = 0; i < words; ++i)
         while (signals_[i].busy) {
@@ -138,7 +138,18 @@ bool stream_join::signal(stream_port& port, cuda_stream stream, task_handle task
 
 void stream_join::service(const std::function<bool(task_handle)>& is_retired)
 {
-    if (signals_busy_.load(std::memory_order_acquire) == 0) return;
+    if (signals_busy_.load(std::memory_order_acquire) != 0) raise(is_retired);
+}
+
+/// By the lock, whatever signals_busy_ says: a signal() that is on its way is seen here, or it sees what was said before this.
+void stream_join::let_all_go()
+{
+    raise([](task_handle) { return true; });
+}
+
+template <class IsRetired>
+void stream_join::raise(const IsRetired& is_retired)
+{
     const std::lock_guard lock(mutex_);
     u32 left = 0;
     for (u32 i = 0; i < words; ++i) {

@@ -60,6 +60,8 @@ public:
     [[nodiscard]] bool signal(stream_port& port, cuda_stream stream, task_handle task);
     /// Service thread, at every turn: raises the words of the tasks that are retired.
     void service(const std::function<bool(task_handle)>& is_retired);
+    /// The engine has ended: raises the words of all tasks. Whoever was in signal() meanwhile calls it again.
+    void let_all_go();
 
 private:
     /// What the callbacks need; outlives the runtime when a stream's work does.
@@ -86,6 +88,7 @@ private:
     };
 
     static void stream_is_done(void* data);
+    template <class IsRetired> void raise(const IsRetired& is_retired);
 
     std::shared_ptr<board> board_;
     word* join_words_;

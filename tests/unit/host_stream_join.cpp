@@ -9,7 +9,7 @@ using namespace slipstream::tests;
 namespace {
 
 /// Streams whose work ends when the test says so. Handles are numbers.
-struct played_streams final : host::stream_port {
+struct played_streams : host::stream_port {
     struct waiting {
         void (*done)(void*);
         void* data;
@@ -434,6 +434,38 @@ TEST_CASE("an engine that is stopped lets streams go on that wait for its tasks"
         CHECK_FALSE(streams.holds.at(0).open());
         CHECK_THROWS_AS((void)rt.wait(behind), device_error);
         while (!streams.holds.at(0).open()) std::this_thread::sleep_for(1ms);
+        endless.open();
+    });
+}
+
+TEST_CASE("a stream that takes its wait while the engine is being stopped goes on, too", "[api][stream][fault]")
+{
+    in_time(20, [] {
+        struct slow_streams final : played_streams {
+            void hold(cuda_stream stream, const abi::word<u32>* word, u32 value, u32 number) override
+            {
+                played_streams::hold(stream, word, value, number);
+                holding = true;
+                while (!stopped) std::this_thread::sleep_for(100us); // its queue is full
+            }
+            std::atomic<bool> holding{false}, stopped{false};
+        };
+        static gate endless; // its worker hangs until then
+        slow_streams streams;
+        auto c = host_config();
+        c.stall_limit = 300ms;
+        engine rt(c);
+        rt.core().use_streams(&streams);
+        const auto hangs = rt.submit(endless.task(), {.order = ordering::no_access});
+        std::thread signals([&] { rt.signal_stream(played_streams::handle(1), hangs); });
+        while (!streams.holding) std::this_thread::yield();
+        CHECK_THROWS_AS((void)rt.wait(hangs), device_error);
+        std::this_thread::sleep_for(50ms); // the service thread comes to its end
+        streams.stopped = true;
+        signals.join();
+        const auto until = after(1000ms);
+        while (!streams.holds.at(0).open() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(1ms);
+        CHECK(streams.holds.at(0).open());
         endless.open();
     });
 }
