@@ -37,6 +37,21 @@ std::vector<cluster> clusters_of(const program& p)
     return out;
 }
 
+/// Calls visit(part) for one run of bytes after another.
+template <class Visit>
+void for_each_piece(std::span<const placed_memory> placed, u64 begin, u64 end, const Visit& visit)
+{
+    auto piece =
+        std::upper_bound(placed.begin(), placed.end(), begin, [](u64 at, const placed_memory& m) { return at < m.address; });
+    if (piece != placed.begin() && (piece - 1)->address + (piece - 1)->bytes > begin) --piece;
+    for (; piece != placed.end() && piece->address < end; ++piece) {
+        if (begin < piece->address) visit(0); // what lies between the pieces is part 0's
+        visit(piece->part);
+        begin = piece->address + piece->bytes;
+    }
+    if (begin < end) visit(0);
+}
+
 } // namespace
 
 std::vector<placed_memory> place_registrations(const program& p, u32 parts)
@@ -56,16 +71,16 @@ std::vector<placed_memory> place_registrations(const program& p, u32 parts)
 
 u32 parts_touched(std::span<const placed_memory> placed, u64 begin, u64 end)
 {
-    auto piece =
-        std::upper_bound(placed.begin(), placed.end(), begin, [](u64 at, const placed_memory& m) { return at < m.address; });
-    if (piece != placed.begin() && (piece - 1)->address + (piece - 1)->bytes > begin) --piece;
     u32 out = 0;
-    for (; piece != placed.end() && piece->address < end; ++piece) {
-        if (begin < piece->address) out |= 1; // what lies between the pieces is part 0's
-        out |= 1u << piece->part;
-        begin = piece->address + piece->bytes;
-    }
-    return begin < end ? out | 1 : out;
+    for_each_piece(placed, begin, end, [&](u32 part) { out |= 1u << part; });
+    return out;
+}
+
+u32 pieces_touched(std::span<const placed_memory> placed, u64 begin, u64 end)
+{
+    u32 out = 0;
+    for_each_piece(placed, begin, end, [&](u32) { ++out; });
+    return out;
 }
 
 u64 crossing_tasks(const program& p, std::span<const placed_memory> placed)

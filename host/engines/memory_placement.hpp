@@ -18,6 +18,9 @@ std::vector<placed_memory> place_registrations(const program& p, u32 parts);
 /// Which parts memory [begin, end) touches, a bit for each.
 u32 parts_touched(std::span<const placed_memory> placed, u64 begin, u64 end);
 
+/// How many pieces it is in, by part: a range that reaches into several parts is declared piece by piece.
+u32 pieces_touched(std::span<const placed_memory> placed, u64 begin, u64 end);
+
 /// Tasks that touch memory of several parts, whole-memory tasks among them.
 u64 crossing_tasks(const program& p, std::span<const placed_memory> placed);
 

@@ -1,7 +1,7 @@
 // Runs a program's tasks on a runtime: start, clock, end and errors are the same for all of them.
 #include "host/engines/runtime_engine.hpp"
 #include "device/layout.hpp"
-#include "host/engines/memory_placement.hpp"
+#include "host/engines/declared_accesses.hpp"
 #include "host/engines/run_clock.hpp"
 #include <algorithm>
 
@@ -17,11 +17,12 @@ void runtime_engine::prepare(const program& p)
 {
     runtime_.reset(); // before the new one takes its memory
     config c = config_;
-    if (when().mode == arrival_mode::preloaded) c.ring_slots = std::max(c.ring_slots, slots_of(p));
+    const std::vector<placed_memory> placed = c.parts > 1 ? place_registrations(p, c.parts) : std::vector<placed_memory>();
+    if (when().mode == arrival_mode::preloaded) c.ring_slots = std::max(c.ring_slots, slots_of(p, placed));
     c.handles_max = std::max(c.handles_max, static_cast<u32>(p.registrations().size()));
     runtime_ = std::make_unique<runtime_base>(c, image_);
     runtime_->pause();
-    place(p);
+    place(p, placed);
     translate(p);
     handles_.resize(p.tasks().size());
 }
@@ -65,8 +66,8 @@ run_result runtime_engine::run(const program& p)
     return result;
 }
 
-/// Ring slots that hold the whole program: an upper bound. Refuses a program that cannot be there as a whole.
-u32 runtime_engine::slots_of(const program& p) const
+/// Ring slots that hold the whole program, of parts each one's: an upper bound. Refuses a program that cannot be there as a whole.
+u32 runtime_engine::slots_of(const program& p, std::span<const placed_memory> placed) const
 {
     // None of them finishes before all are there: one more would wait for ever.
     if (p.tasks().size() > device::submissions_ahead_max)
@@ -75,9 +76,12 @@ u32 runtime_engine::slots_of(const program& p) const
                            + " can be submitted before the first one runs (as far as a thread may be ahead of its oldest "
                              "unfinished task); run them back-to-back (replay --mode back-to-back), or fewer of them");
     u64 slots = 0;
+    std::vector<abi::access_entry> accesses;
     for (const program_task& t : p.tasks()) {
         const abi::task_type& layout = image_.table[t.type];
-        const u64 entries = u64{layout.members} + t.access_count + t.after_count; // at most two chunks each, see abi/message.hpp
+        u64 entries = u64{layout.members} + t.access_count + t.after_count; // at most two chunks each, see abi/message.hpp
+        if (!placed.empty() && !declared_accesses(p, t, accesses))
+            for (const abi::access_entry& a : accesses) entries += pieces_touched(placed, a.begin(), a.end()) - 1;
         const u64 chunks = 1 + (layout.words + 2) / abi::chunk_payload_words + 2 * entries;
         slots += (chunks + abi::slot_chunks - 1) / abi::slot_chunks;
     }
@@ -95,10 +99,9 @@ double runtime_engine::scheduling_sms()
 }
 
 /// The program's memory is not from the runtime's pool.
-void runtime_engine::place(const program& p)
+void runtime_engine::place(const program& p, std::span<const placed_memory> placed)
 {
     if (config_.parts == 1) return;
-    const std::vector<placed_memory> placed = place_registrations(p, config_.parts);
     for (const placed_memory& m : placed) runtime_->place(reinterpret_cast<const void*>(m.address), m.bytes, m.part);
     crossing_tasks_ = crossing_tasks(p, placed);
     // None of them ends before all are there.

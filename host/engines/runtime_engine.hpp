@@ -1,6 +1,7 @@
 // What the engines over a runtime share; how a task is submitted is each one's own.
 #pragma once
 #include "host/engines/engine.hpp"
+#include "host/engines/memory_placement.hpp"
 #include <slipstream/runtime.hpp>
 
 namespace slipstream::engines {
@@ -39,9 +40,9 @@ protected:
 
 private:
     static constexpr u32 ring_slots_most = 1u << 20; ///< 64 MiB of pinned memory
-    u32 slots_of(const program& p) const;
+    u32 slots_of(const program& p, std::span<const placed_memory> placed) const;
     void translate(const program& p);
-    void place(const program& p);
+    void place(const program& p, std::span<const placed_memory> placed);
 
     std::string name_;
     config config_;

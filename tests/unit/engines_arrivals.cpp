@@ -69,6 +69,28 @@ TEST_CASE("preloaded tasks are all in the ring before the kernel comes, however 
     CHECK(*test.y == test.wanted);
 }
 
+TEST_CASE("preloaded tasks are all in the rings, too, whose ranges reach into many pieces of several parts", "[engines][arrivals]")
+{
+    tests::in_time(20, [] {
+        constexpr u32 pieces = 64, bytes = 256, tasks = 200;
+        arriving test(0);
+        auto* const data = static_cast<unsigned char*>(test.device->take(pieces * bytes));
+        for (u32 i = 0; i < pieces; ++i) // every other one is part 1's
+            (void)test.program.register_range(data + i * bytes, bytes, i % 2 == 0 ? 0 : 0.9);
+        for (u32 i = 1; i <= tasks; ++i) {
+            const declared_access all = reads_and_writes(data, pieces * bytes);
+            test.program.add(arriving_step{{test.y, 1}, i}, {.accesses = {&all, 1}});
+            test.wanted = 3 * test.wanted + i;
+        }
+        config two;
+        two.parts = 2;
+        two.host_workers = 4;
+        two.ring_slots = 4;
+        (void)test.run("slipstream", {arrival_mode::preloaded}, two);
+        CHECK(*test.y == test.wanted);
+    });
+}
+
 TEST_CASE("as many tasks can be preloaded as a thread may be ahead of its oldest unfinished one; more are refused beforehand",
           "[engines][arrivals]")
 {

@@ -118,7 +118,7 @@ TEST_CASE("tiles that lie between each other go together, gaps and all, by the m
     CHECK(place_registrations(q, 2) == std::vector<placed_memory>{{base, 3 * 256 + 64, 1}});
 }
 
-TEST_CASE("the parts that a range touches: each piece's, and part 0 for what lies between them", "[engines][parts]")
+TEST_CASE("the parts and pieces that a range touches: each piece's, and part 0 for what lies between them", "[engines][parts]")
 {
     const std::vector<placed_memory> placed{{base + 100, 100, 2}, {base + 200, 50, 1}, {base + 300, 100, 3}};
     const auto touched = [&](u64 begin, u64 end) { return parts_touched(placed, base + begin, base + end); };
@@ -137,9 +137,13 @@ TEST_CASE("the parts that a range touches: each piece's, and part 0 for what lie
     std::mt19937 random(1);
     for (u32 i = 0; i < 2000; ++i) {
         const u64 begin = random() % 450, end = begin + 1 + random() % 100;
-        u32 expected = 0;
-        for (u64 b = begin; b < end; ++b) expected |= 1u << part_of(placed, b);
+        u32 expected = 0, pieces = 0;
+        for (u64 b = begin; b < end; ++b) {
+            expected |= 1u << part_of(placed, b);
+            pieces += b == begin || part_of(placed, b) != part_of(placed, b - 1); // neighbours are of unequal parts here
+        }
         REQUIRE(touched(begin, end) == expected);
+        REQUIRE(pieces_touched(placed, base + begin, base + end) == pieces);
     }
 }
 
