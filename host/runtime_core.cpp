@@ -517,15 +517,15 @@ submit_status runtime_core::submit_by_chunks(u32 type, const void* task, const s
     const bool extras = !too_many && options.order == ordering::by_access;
     // A predecessor that succeeded needs no entry; one that failed cancels the task, by the device's own books.
     const auto matters = [&](const task_handle& a) { return !is_retired(a) || !failures_.of(a).ok(); };
-    u32 after_count = 0;
+    r.after.clear();
     for (const task_handle& a : options.after) {
         if (a.ring >= rings_.size()) throw config_error("`after` names a handle that is not of this runtime");
         if (a.ring == index) refuse_own_future(a);
-        if (matters(a)) ++after_count;
+        if (matters(a)) r.after.push_back(a);
         // What is retired now stays retired; what retires in between costs an entry that the device drops.
     }
-    check_after(after_count);
-    const u32 entries = after_count + static_cast<u32>(r.joins.size()) + layout.members
+    check_after(r.after.size());
+    const u32 entries = static_cast<u32>(r.after.size() + r.joins.size()) + layout.members
         + (extras ? static_cast<u32>(options.accesses.size()) : 0);
 
     u32 words[abi::task_words_max] = {}; // the struct's size need not be a multiple of four
@@ -561,7 +561,7 @@ submit_status runtime_core::submit_by_chunks(u32 type, const void* task, const s
         }
     };
     // Plain messages are decoded at once; see abi/message.hpp.
-    u32 entry_chunks = after_count + static_cast<u32>(r.joins.size());
+    u32 entry_chunks = static_cast<u32>(r.after.size() + r.joins.size());
     u32 second_chunks = 0; // of entries that do not fit into one
     bool plain = true;
     u32 run = 0; // handles in the chunk that is being filled
@@ -621,17 +621,9 @@ submit_status runtime_core::submit_by_chunks(u32 type, const void* task, const s
                             entries, layout.scalars, plain ? entry_chunks + 1 : 0,
                             crosses != nullptr ? crosses->word : abi::crossing_word{}}.encode());
 
-    u32 sent_after = 0;
-    for (const task_handle& a : options.after) {
-        if (sent_after == after_count) break;
-        // The count was fixed above: send the ones still unfinished, and fill up with retired ones if some retired since.
-        const std::size_t left = options.after.size() - static_cast<std::size_t>(&a - options.after.data());
-        if (left > after_count - sent_after && !matters(a)) continue;
+    for (const task_handle& a : r.after)
         put(abi::chunk{{abi::encode_first(abi::entry_kind::after, access_mode::none, a.ring), static_cast<u32>(a.position),
                         static_cast<u32>(a.position >> 32), 0}});
-        ++sent_after;
-    }
-
     for (const stream_point& p : r.joins)
         put(abi::chunk{{abi::encode_first(abi::entry_kind::after, access_mode::none, abi::after_stream_ring),
                         static_cast<u32>(p.encode()), static_cast<u32>(p.encode() >> 32), 0}});

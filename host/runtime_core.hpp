@@ -167,6 +167,7 @@ private:
         bool notes = false;              ///< see take_note
         u32 index = 0;                   ///< among the rings
         std::vector<stream_point> joins; ///< what the next message has to wait for
+        std::vector<task_handle> after;  ///< of the message in hand
         /// By position, modulo completion_span. Of a task without a name nothing is written: it does not pay for others' names.
         std::vector<named_task> names;
         std::atomic<bool> named{false}; ///< names has room: of a task that is submitted and unfinished any thread may read it
