@@ -93,7 +93,7 @@ public:
     /// The same, but gives up instead of blocking; a message longer than the whole ring never fits.
     submit_status try_submit_bytes(u32 type, const void* task, const submit_options& options, task_handle& handle);
 
-    /// What has become of a task; never blocks.
+    /// What has become of a task; never blocks. One that is yet to be submitted is pending.
     task_status query(task_handle handle);
     /// Waits until the task is retired or the deadline has passed (then: pending). On a GPU this and wait_all spin: they keep a
     /// core busy, so that the end is seen at once. While paused, and in batch mode, they return only when another thread lets the

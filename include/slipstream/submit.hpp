@@ -83,9 +83,9 @@ struct submit_options {
     u32 blocks = 1; ///< thread blocks of the task, 1 to 2^31 - 1
     /// Tasks that this one starts behind; it is cancelled if one of them failed or was cancelled, and, while everything is poisoned
     /// (runtime::clear_failure() says when), whatever became of them. A task of another thread may be named before it is
-    /// submitted, if its ring and position are known: until it is taken in, this thread's later tasks wait, too. One that this
-    /// thread has yet to submit would wait behind this one for ever: config_error. With config::parts that goes for all tasks,
-    /// since one thread submits to all rings.
+    /// submitted, if its ring and position are known, however far ahead: until it is taken in, this thread's later tasks wait,
+    /// too, for ever if it never is. One that this thread has yet to submit would wait behind this one for ever: config_error.
+    /// With config::parts that goes for all tasks, since one thread submits to all rings.
     list_view<task_handle> after{};
     list_view<declared_access> accesses{};
     ordering order = ordering::by_access;
