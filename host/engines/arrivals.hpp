@@ -2,6 +2,9 @@
 #pragma once
 #include "host/engines/stopwatch.hpp"
 #include <slipstream/abi/portable.hpp>
+#include <slipstream/status.hpp>
+#include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -33,20 +36,23 @@ struct arrivals {
 class pacer {
 public:
     pacer(const arrivals& when, const stopwatch& watch)
-        : at_us_(when.mode == arrival_mode::paced ? when.at_us.data() : nullptr), watch_(watch)
+        : paced_(when.mode == arrival_mode::paced), left_(when.at_us), watch_(watch)
     {
     }
 
-    /// Called once for each task, in program order.
+    /// Called once for each task, in program order. config_error: this one has no time.
     void await_next()
     {
-        if (at_us_ == nullptr) return;
-        while (watch_.total_us() < *at_us_) std::this_thread::yield();
-        ++at_us_;
+        if (!paced_) return;
+        if (left_.empty())
+            throw config_error("paced: arrivals::at_us has no times left, and the program has more tasks: give each of them one");
+        while (watch_.total_us() < left_.front()) std::this_thread::yield();
+        left_ = left_.subspan(1);
     }
 
 private:
-    const double* at_us_; ///< of the next task; null: nobody waits
+    bool paced_;
+    std::span<const double> left_; ///< of the next task and those behind it
     const stopwatch& watch_;
 };
 

@@ -57,6 +57,22 @@ TEST_CASE("paced tasks do not start before they arrive", "[engines][arrivals]")
     }
 }
 
+TEST_CASE("paced tasks need a time each: a run that has too few says so, and ends", "[engines][arrivals]")
+{
+    arriving test(20);
+    for (const std::string& name : engine_names(false))
+        for (const u32 times : {0u, 5u, 19u}) {
+            INFO(name << ", " << times << " times");
+            std::string said;
+            try {
+                (void)test.run(name, {arrival_mode::paced, std::vector<double>(times)});
+            } catch (const config_error& e) {
+                said = e.what();
+            }
+            CHECK(said.find("at_us has no times left") != std::string::npos);
+        }
+}
+
 TEST_CASE("preloaded tasks are all in the ring before the kernel comes, however small a ring was asked for", "[engines][arrivals]")
 {
     arriving test(300);
