@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 #include <slipstream/abi/portable.hpp>
+#include <utility>
 
 namespace slipstream::host {
 
@@ -34,46 +35,51 @@ public:
         for (auto hole = holes_.begin(); hole != holes_.end(); ++hole) {
             if (hole->second < bytes) continue;
             const u64 address = hole->first;
-            const u64 rest = hole->second - bytes;
-            holes_.erase(hole);
-            if (rest) holes_[address + bytes] = rest;
-            taken_[address] = bytes;
+            taken_[address] = bytes; // may throw: before anything has changed
+            auto rest = holes_.extract(hole);
+            rest.key() += bytes;
+            rest.mapped() -= bytes;
+            if (rest.mapped() != 0) holes_.insert(std::move(rest));
             return reinterpret_cast<void*>(address);
         }
         return nullptr;
     }
 
-    /// Until give() the piece is not handed out, and a second give_up() of it is refused.
-    [[nodiscard]] give_result give_up(void* memory, u64 bytes)
+    /// Until give() the piece is not handed out, and a second give_up() of it is refused. Neither allocates: memory is given back
+    /// where nothing may be thrown.
+    [[nodiscard]] give_result give_up(void* memory, u64 bytes) noexcept
     {
         const u64 address = reinterpret_cast<u64>(memory);
         const give_result result = judge(address, bytes);
-        if (result == give_result::taken_back) given_up_[address] = rounded(bytes);
+        if (result == give_result::taken_back) given_up_.insert(taken_.extract(address));
         return result;
     }
 
     /// Of a piece that was given up, too.
-    give_result give(void* memory, u64 bytes)
+    give_result give(void* memory, u64 bytes) noexcept
     {
-        u64 address = reinterpret_cast<u64>(memory);
-        given_up_.erase(address);
-        if (const give_result result = judge(address, bytes); result != give_result::taken_back) return result;
-        bytes = rounded(bytes);
-        taken_.erase(address);
+        const u64 address = reinterpret_cast<u64>(memory);
+        piece_map::node_type piece;
+        if (const auto at = given_up_.find(address); at != given_up_.end() && at->second == rounded(bytes)) {
+            piece = given_up_.extract(at);
+        } else {
+            if (const give_result result = judge(address, bytes); result != give_result::taken_back) return result;
+            piece = taken_.extract(address);
+        }
         auto next = holes_.lower_bound(address);
         if (next != holes_.begin()) {
-            auto before = std::prev(next);
+            const auto before = std::prev(next);
             if (before->first + before->second == address) {
-                address = before->first;
-                bytes += before->second;
+                piece.key() = before->first;
+                piece.mapped() += before->second;
                 holes_.erase(before);
             }
         }
-        if (next != holes_.end() && address + bytes == next->first) {
-            bytes += next->second;
+        if (next != holes_.end() && piece.key() + piece.mapped() == next->first) {
+            piece.mapped() += next->second;
             holes_.erase(next);
         }
-        holes_[address] = bytes;
+        holes_.insert(std::move(piece));
         return give_result::taken_back;
     }
 
@@ -102,7 +108,7 @@ private:
     u64 begin_ = 0;
     u64 bytes_ = 0;
     piece_map holes_;
-    piece_map taken_; ///< those that are given up, too
+    piece_map taken_;
     piece_map given_up_;
 };
 
