@@ -139,20 +139,7 @@ struct window_test {
         return freed;
     }
 
-    /// Is the access table as it was before the first task?
-    bool remembers_nothing() const
-    {
-        const auto& s = engine.s;
-        const auto& n = engine.m.n;
-        const auto all_zero = [](const u32* words, u32 count) {
-            return std::all_of(words, words + count, [](u32 w) { return w == 0; });
-        };
-        return all_zero(s.live, n.pool_words()) && all_zero(s.indexed, n.pool_words()) && all_zero(s.covered, n.pool_words())
-            && all_zero(s.exposed, n.groups()) && all_zero(s.booked, n.groups()) && all_zero(s.spilled, n.groups())
-            && all_zero(s.index_live, device::index_classes)
-            && all_zero(s.index_buckets->places, 2 * n.index_buckets * (sizeof(device::index_bucket) / sizeof(u32)))
-            && all_zero(&s.batch_cells->key, (sizeof(device::batch_cell) / sizeof(u32)) << device::batch_cells_bits);
-    }
+    bool remembers_nothing() const { return engine.remembers_nothing(); }
 
     hand_made_engine engine;
     device::admission<P> admission;

@@ -1,4 +1,4 @@
-// An engine made by hand over the host platform: the memory of one control block, without threads, for tests of one role.
+// An engine made by hand, over the host platform as a rule: the memory of one control block, without threads, for tests of a role.
 #pragma once
 #include "device/control.hpp"
 #include "device/worker.hpp"
@@ -34,16 +34,20 @@ struct engine_shape {
     u32 broadcast_copies = 0;
     u32 ahead_slots = device::ahead_slots_max;
     bool index = true;    ///< is there room for the access index?
+    u32 index_buckets = 0; ///< 0: as many as are wanted
     u32 parts = 1;        ///< of which this one is the first, and the others are not there
 };
 
-class hand_made_engine {
+template <class Platform>
+class engine_over {
+    using P = Platform;
+
 public:
-    explicit hand_made_engine(const engine_shape& shape, const std::vector<abi::task_type>& types = {})
-        : hand_made_engine(sizes_of(shape, static_cast<u32>(types.size())), memory_source{}, types)
+    explicit engine_over(const engine_shape& shape, const std::vector<abi::task_type>& types = {})
+        : engine_over(sizes_of(shape, static_cast<u32>(types.size())), memory_source{}, types)
     {
     }
-    hand_made_engine(const hand_made_engine&) = delete;
+    engine_over(const engine_over&) = delete;
 
 private:
     /// Hands out zeroed arrays; what control_state and the constructor take their memory from.
@@ -72,7 +76,7 @@ private:
         n.workers = shape.workers;
         n.pool_blocks = shape.pool_blocks;
         n.pool_near_blocks = std::min(shape.pool_blocks, device::pool_word_blocks); // chains cross from fast memory to the rest
-        n.index_buckets = shape.index ? n.index_buckets_wanted() : 0;
+        n.index_buckets = !shape.index ? 0 : shape.index_buckets != 0 ? shape.index_buckets : n.index_buckets_wanted();
         n.ahead_slots = shape.ahead_slots;
         n.types = types;
         n.handles = shape.handles;
@@ -85,7 +89,7 @@ private:
         return n;
     }
 
-    hand_made_engine(const device::sizes& n, memory_source&& source, const std::vector<abi::task_type>& types)
+    engine_over(const device::sizes& n, memory_source&& source, const std::vector<abi::task_type>& types)
         : s(n, source), memory_(std::move(source))
     {
         m.n = n;
@@ -125,8 +129,8 @@ public:
     device::control_state<P> s;
     abi::handle_entry* handles = nullptr;
     abi::task_type* types_ = nullptr; ///< m.types
-    P::team team;
-    P::crew crew;
+    typename P::team team;
+    typename P::crew crew;
 
     /// An access by a handle, for fill_slot.
     static access_entry registered(access_entry e)
@@ -215,6 +219,20 @@ public:
         return out;
     }
 
+    /// Is the access table as it was before the first task?
+    bool remembers_nothing() const
+    {
+        const auto& n = m.n;
+        const auto all_zero = [](const u32* words, u32 count) {
+            return std::all_of(words, words + count, [](u32 w) { return w == 0; });
+        };
+        return all_zero(s.live, n.pool_words()) && all_zero(s.indexed, n.pool_words()) && all_zero(s.covered, n.pool_words())
+            && all_zero(s.exposed, n.groups()) && all_zero(s.booked, n.groups()) && all_zero(s.spilled, n.groups())
+            && all_zero(s.index_live, device::index_classes)
+            && all_zero(s.index_buckets->places, 2 * n.index_buckets * (sizeof(device::index_bucket) / sizeof(u32)))
+            && all_zero(&s.batch_cells->key, (sizeof(device::batch_cell) / sizeof(u32)) << device::batch_cells_bits);
+    }
+
     void free_chain(u32 slot)
     {
         for (u32 b = P::get(s.first_block[slot]); b != device::no_block; b = P::get(s.pool_next[b]))
@@ -235,5 +253,7 @@ private:
     memory_source memory_;
     std::map<std::pair<u64, bool>, u32> numbers_;
 };
+
+using hand_made_engine = engine_over<P>;
 
 } // namespace slipstream::tests
