@@ -4,7 +4,7 @@
 // LAYOUT
 //   pinned (host and device)   rings[rings][ring_slots] of 64 B · host_page · ring_page[rings] · complete bits[rings][4096]
 //                              · recorder[workers] of 16 B · handle table · flight log · stream join words · bus and pick counts
-//   device                     records[window] of 384 B · mailboxes[workers + copies of broadcasts] of 2688 B
+//   device                     records[window] of 384 B · mailboxes[workers + copies of broadcasts] of 4224 B
 //                              · done[workers] of 4 B · watch word · type table
 //                              · handle cache · handle pages · stop word · notifier's mirror
 //                              · channels between parts [parts][parts], of schedulers and of linkers, and where each part's

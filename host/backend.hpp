@@ -14,8 +14,9 @@ namespace slipstream::host {
 using host_memory = device::engine_memory<device::host_platform>;
 using host_arguments = device::kernel_arguments<device::host_platform>;
 
-/// All calls come from one thread at a time (constructor, then the service thread, then the destructor); streams() and what it
-/// returns may be used by any thread.
+/// Calls that change something come from one thread at a time: constructor, then the service thread, then the destructor; read()
+/// from a user's thread, too, while the kernel is away. name(), is_cuda(), workers(), control_blocks(), streams() and what that
+/// returns: any thread.
 class backend {
 public:
     virtual ~backend() = default;

@@ -5,7 +5,7 @@
 //
 // OWNERS  failures_read: whoever holds mutex_ -> notifier, system
 // EDGES   A7_failure (relaxed: one chunk says everything): read after the task's completion was seen, so its record is there
-//         R12 (failures_read, release): the records up to it were read
+//         R18 (failures_read, release): the records up to it were read
 #pragma once
 #include "device/host_platform.hpp"
 #include "device/layout.hpp"

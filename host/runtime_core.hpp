@@ -1,7 +1,7 @@
 // The engine behind runtime_base: memory, submission rings, completion, and the service thread that owns launch and park.
 //
 // OWNERS  ring r's writer, names and `submitted`: the thread that holds the ring (one per thread, given back when the thread ends)
-//         launch, command word, backend: the service thread alone
+//         launch, command word, calls of the backend that change something: the service thread alone
 //         memory pools, registration: under mutex_ (none of them on the submit path), which nobody holds while waiting
 //         batches: one thread at a time is in run_batch(), under batch_mutex_, which only pause() takes besides, to wait for it
 // STATES  of the kernel: away -> resident (service: something was published and nobody paused) -> away (residency limit, park,

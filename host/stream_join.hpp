@@ -10,8 +10,8 @@
 // STATES  of a join:   free -> busy (after_stream) -> raised and free (callback)
 //         of a signal: free -> claimed (signal_stream, while the stream takes the wait: no lock is held, service leaves it alone)
 //                      -> busy (the stream has it) -> raised (service: task retired) -> free (the stream has passed its wait)
-// EDGES   R10 (join word, release at system scope) pairs with ingest's A10: what the stream's work wrote is visible to tasks
-//         R11 (signal word, release at system scope): read by the stream's front end, which starts the stream's next work
+// EDGES   R16 (join word, release at system scope) pairs with ingest's A16: what the stream's work wrote is visible to tasks
+//         R17 (signal word, release at system scope): read by the stream's front end, which starts the stream's next work
 #pragma once
 #include "device/host_platform.hpp"
 #include "host/stream_port.hpp"

@@ -106,7 +106,8 @@ public:
     using pointer = std::conditional_t<Mode == access_mode::read, const T*, T*>;
 
     array_access() = default;
-    /// `count` elements from `data` on.
+    /// `count` elements from `data` on, in memory that the task's device can reach: on a GPU device memory or pinned host memory.
+    /// It must live until the task is retired.
     SLIPSTREAM_BOTH array_access(pointer data, u64 count)
         : packed_(detail::pack(reinterpret_cast<u64>(data),
                                detail::checked<detail::member_bytes_max / sizeof(T)>(count, "elements") * sizeof(T)))

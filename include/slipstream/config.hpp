@@ -16,14 +16,16 @@ struct config {
     u32 workers_per_sm = 1;  ///< resident thread blocks on each SM but the control block's, 1 or 2; with several parts 1
     /// Control blocks, 1 to 8: each with its share of the SMs' workers (of host_workers on the host device) and of the memory,
     /// and with a submission ring and a pool of its own. What a task costs the control block is paid in the part whose memory it
-    /// touches; one that touches several is ordered in each of them, those that touch nothing go to all in turns. window,
-    /// ring_slots, memory_bytes and staging_bytes are each part's, handles_max is for all together. With more than 1 one thread
-    /// submits, `rings` is taken as 1, and there is no batch mode. Of tasks that touch several parts and write to the same one
-    /// first no more than 512 are under way: submit waits for the 513th before. See runtime::place and allocate.
+    /// touches; one that touches several is ordered in each of them; those with ordering::no_access go to the part of the first
+    /// task that they name by `after`, else to all in turns. window, ring_slots, memory_bytes and staging_bytes are each part's,
+    /// handles_max is for all together. With more than 1 one thread submits, `rings` is taken as 1, and there is no batch mode. Of
+    /// tasks that touch several parts no more than 512 with the same home are under way (the part that a task writes to first, or
+    /// reads first if it writes nothing): before a further one submit waits. See runtime::place and allocate.
     u32 parts = 1;
     u32 sms_left_free = 0;   ///< SMs the kernel's grid does not fill (other kernels may still share the rest)
     u32 host_workers = 0;    ///< worker threads of the host device; 0: number of cores, at least 2, at most 8
-    u32 accesses_max = 1024; ///< accesses a task may declare; a task with more becomes a whole-memory task
+    u32 accesses_max = 1024; ///< accesses of a task, and tasks and streams that it follows, together, 4 to 60000: one with more
+                             ///< becomes a whole-memory task. More to follow alone that have not succeeded: config_error
     u32 handles_max = 65536; ///< different pieces of memory that are registered over the life of the runtime:
                              ///< a handle's index is not used for another piece
     u64 memory_bytes = 64u << 20;  ///< device memory behind buffer<T> and allocate()

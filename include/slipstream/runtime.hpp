@@ -76,7 +76,9 @@ using deadline = std::chrono::steady_clock::time_point;
 /// A thread gives its ring back when it ends: what its thread_local objects, or static ones, submit in their destructors may come
 /// behind that (config_error). They may release memory, as a buffer does. On the host device a runtime may be an object at
 /// namespace scope; on a GPU it has to be made and to end within main: before and behind it CUDA is not there for certain.
-/// Errors: device_error when the device was lost; config_error for arguments that cannot work.
+/// Errors, all of them slipstream::error: device_error when no device can be used, it was lost, or a stall_limit ended the engine;
+/// config_error for arguments, handles and calls that cannot work (a task_handle{} is not of any runtime; resume() in batch mode,
+/// run_batch() outside of it); task_error from download() alone. That a task failed throws nothing else: wait() and query() say so.
 class runtime_base {
 public:
     runtime_base(const config& configuration, const kernel_image& image);
@@ -110,9 +112,10 @@ public:
     /// cancelled until a clear_failure(). A failed whole-memory task poisons everything in the same way.
     task_handle clear_failure();
 
-    /// Joins with CUDA streams, both ways. Take a cudaStream_t; neither call waits for the device, but a thread that has 64 joins
-    /// under way waits for one of them to end. The null stream is the one of the calling thread's current device. A stream that is
-    /// being captured, and any stream on the host device, is refused (config_error).
+    /// Joins with CUDA streams, both ways. Take a cudaStream_t; neither call waits for the device. But an engine has room for 64
+    /// after_stream joins and 64 signals under way, of all threads together: a further call waits until one has ended. The null
+    /// stream is the one of the calling thread's current device. A stream that is being captured, and any stream on the host
+    /// device, is refused (config_error).
     ///
     /// after_stream: what this thread submits from now on starts only after all work that was enqueued on the stream before
     /// this call. Other threads' tasks go on. While every unfinished task waits for streams, the kernel leaves the GPU to them.

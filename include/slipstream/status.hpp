@@ -27,7 +27,7 @@ enum class task_state : u32 {
 /// What became of these tasks is kept for as long as the runtime lives: some 100 bytes each.
 struct task_status {
     task_state state = task_state::pending;
-    u32 code = 0;      ///< failed: the body's code; cancelled: the code of `cause`
+    u32 code = 0;      ///< failed: its body's code (of several blocks, any one's); cancelled: that of `cause`
     task_handle cause; ///< failed: the task itself; cancelled: the failed task that it goes back to (the oldest of several)
     bool ok() const { return state == task_state::complete; }
 };

@@ -85,7 +85,8 @@ struct submit_options {
     /// (runtime::clear_failure() says when), whatever became of them. A task of another thread may be named before it is
     /// submitted, if its ring and position are known, however far ahead: until it is taken in, this thread's later tasks wait,
     /// too, for ever if it never is. One that this thread has yet to submit would wait behind this one for ever: config_error.
-    /// With config::parts that goes for all tasks, since one thread submits to all rings.
+    /// With config::parts that goes for all tasks, since one thread submits to all rings. No more than config::accesses_max that
+    /// have not succeeded yet, streams of after_stream included (config_error).
     list_view<task_handle> after{};
     list_view<declared_access> accesses{};
     ordering order = ordering::by_access;

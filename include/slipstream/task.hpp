@@ -15,14 +15,15 @@
 //
 // What it may say of itself, as static constexpr members: `const char* name` for reports; `u32 threads` of a block and
 // `u32 shared_bytes` of scratch memory (block.hpp); and `bool brief`, a promise: its bodies take a few microseconds at most,
-// whatever their arguments, and wait for nothing outside the block. In a chain of brief one-block tasks, of which each is all that
-// was known to wait for the one before it, a worker goes from body to body and tells of up to nine of them with one fence, instead
-// of a fence for each. Two such tasks that wait for the same one may run one after the other, on its worker, and be told of
-// together with it, which pays for bodies of up to some 2 us, as reckoned. Where all that are about are brief, tasks of several
-// blocks, one behind the other, are handed out up to twelve at a time (by one mail to all workers), others two or three. A body
-// that takes longer than promised keeps others, and the host, from hearing of up to eight tasks before it, and a pause from coming,
-// for as long, and what becomes ready later waits for what was handed out ahead; one that waits until such a task is seen to be
-// complete waits for ever.
+// whatever their arguments, and wait for nothing outside the block.
+//
+// In a chain of brief one-block tasks, where nobody but the next one was known to wait for each, a worker goes from body to body
+// and tells of up to sixteen of them with one fence, instead of a fence for each. Of two such tasks that wait for the same one,
+// the second may run behind the first on its worker, and is told of with it; that pays for bodies of up to some 2 us, as reckoned.
+// Tasks of several brief blocks, one behind the other, are handed out up to twelve at a time (by one mail to all workers) while
+// nothing else is about; of types without the promise two or three. What a broken promise costs: while a body takes longer, nobody
+// hears of up to fifteen tasks before it, no pause comes, and what becomes ready waits for what was handed out ahead. A body that
+// waits until such a task is seen to be complete waits for ever.
 #pragma once
 #include <slipstream/abi/task_type.hpp>
 #include <slipstream/access.hpp>
