@@ -698,6 +698,19 @@ void runtime_core::refuse_own_future(task_handle handle) const
                          "that one first. Only tasks of other threads may be named before they are submitted");
 }
 
+/// By a thread that is about to wait for it without a deadline: nobody else submits to its ring.
+void runtime_core::refuse_own_future_for_ever(task_handle handle)
+{
+    if (!holds_ring()) return;
+    u32 index = 0;
+    const u64 next = own_ring(index).next;
+    if (handle.ring != index || handle.position < next) return;
+    throw config_error("wait: " + name_of(handle) + " is one that this thread has yet to submit (its next task there is "
+                       + name_of({index, next})
+                       + "), so that it would wait for ever; submit it first, or give a deadline. A handle of another runtime is "
+                         "not told apart");
+}
+
 void runtime_core::check_after(u64 count)
 {
     u32 index = 0;
@@ -753,6 +766,7 @@ task_status runtime_core::wait(task_handle h, deadline until)
     if (h.ring >= rings_.size()) throw config_error("this handle is not of this runtime");
     for (u32 attempt = 0; !is_retired(h); ++attempt) {
         throw_if_dead();
+        if (attempt == 15 && until == deadline::max()) refuse_own_future_for_ever(h);
         if (attempt % 16 == 15 && std::chrono::steady_clock::now() >= until) return {};
         P::pause(backend_->is_cuda() ? 0 : attempt);
     }

@@ -76,6 +76,7 @@ public:
     void check_after(u64 count);
     /// `after` names a task of a ring that the calling thread holds: one that it has yet to submit would never come. (config_error)
     void refuse_own_future(task_handle handle) const;
+    void refuse_own_future_for_ever(task_handle handle);
     bool is_retired(task_handle handle);
     /// The quick way, where it may be taken: puts a short message of so many accesses into the ring.
     /// No handle: nothing was done. part: this one.

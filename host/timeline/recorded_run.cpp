@@ -43,23 +43,33 @@ clock_alignment measure_clocks(runtime_base& runtime, u32 marker_type)
     return align_clocks(brackets);
 }
 
-/// Written minus taken. Slots taken before they were written, by the error of the clocks, count as none;
-/// more than the ring has, as all.
-std::vector<level> fill_of(std::vector<level> written, std::vector<level> taken, u64 ring)
+/// So many slots of a ring were ever written, or taken.
+struct ring_change {
+    std::int64_t time_ns;
+    u32 ring;
+    u64 slots;
+    bool is_written;
+};
+
+/// Written minus taken, of all rings together. Slots taken before they were written, by the error of the clocks, count as none;
+/// more than a ring has, as all.
+std::vector<level> fill_of(std::vector<ring_change> changes, u64 ring_slots)
 {
-    struct change {
-        level at;
-        bool is_written;
+    struct ends {
+        u64 written = 0, taken = 0;
+        u64 fill(u64 most) const { return written > taken ? std::min(written - taken, most) : 0; }
     };
-    std::vector<change> changes;
-    for (const level& l : written) changes.push_back({l, true});
-    for (const level& l : taken) changes.push_back({l, false});
-    std::stable_sort(changes.begin(), changes.end(), [](const change& a, const change& b) { return a.at.time_ns < b.at.time_ns; });
+    std::stable_sort(changes.begin(), changes.end(),
+                     [](const ring_change& a, const ring_change& b) { return a.time_ns < b.time_ns; });
+    std::map<u32, ends> rings;
     std::vector<level> out;
-    u64 last_written = 0, last_taken = 0;
-    for (const change& c : changes) {
-        (c.is_written ? last_written : last_taken) = c.at.value;
-        out.push_back({c.at.time_ns, last_written > last_taken ? std::min(last_written - last_taken, ring) : 0});
+    u64 sum = 0;
+    for (const ring_change& c : changes) {
+        ends& r = rings[c.ring];
+        sum -= r.fill(ring_slots);
+        (c.is_written ? r.written : r.taken) = c.slots;
+        sum += r.fill(ring_slots);
+        out.push_back({c.time_ns, sum});
     }
     return out;
 }
@@ -106,10 +116,10 @@ recorded_run record_run(const std::string& name, const config& configuration, co
 
     const flight_samples samples = runtime.flight_samples();
     for (const auto& s : samples.window) out.occupied.push_back({since_begin(s.time_ns), s.occupied});
-    std::vector<level> written, taken;
-    for (const auto& s : samples.written) written.push_back({static_cast<std::int64_t>(s.time_ns) - begin, s.slots});
-    for (const auto& s : samples.taken) taken.push_back({since_begin(s.time_ns), s.slots});
-    out.ring_fill = fill_of(std::move(written), std::move(taken), out.ring);
+    std::vector<ring_change> changes; // at one time written before taken
+    for (const auto& s : samples.written) changes.push_back({static_cast<std::int64_t>(s.time_ns) - begin, s.ring, s.slots, true});
+    for (const auto& s : samples.taken) changes.push_back({since_begin(s.time_ns), s.ring, s.slots, false});
+    out.ring_fill = fill_of(std::move(changes), out.ring);
     drop_before(0, out.occupied);
     drop_before(out.submit_begin_ns, out.ring_fill);
     out.lost_runs = samples.lost_runs;

@@ -100,7 +100,8 @@ public:
     /// Waits until the task is retired or the deadline has passed (then: pending). On a GPU this and wait_all spin: they keep a
     /// core busy, so that the end is seen at once. While paused, and in batch mode, they return only when another thread lets the
     /// kernel run, by resume() or run_batch(), or at the deadline. All that the task waited for has run by then, and what it wrote
-    /// is visible; the handles of those may read pending for a moment longer.
+    /// is visible; the handles of those may read pending for a moment longer. Without a deadline a task that this thread has yet to
+    /// submit is refused (config_error): it would never come.
     task_status wait(task_handle handle, deadline until = deadline::max());
     /// Waits for everything submitted before the call, failed and cancelled tasks included. False: the deadline has passed.
     bool wait_all(deadline until = deadline::max());

@@ -65,6 +65,15 @@ class Plots(CliTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("did not verify", self.text_of(self.path("random-dag-tasks-40-width-4.svg")))
 
+    def test_figures_of_one_name_are_two_files(self):
+        result, _ = self.json_of("compare", "random-dag:tasks=40,width=4", *QUICK)
+        first, = result["subjects"]
+        result["subjects"] = [first, {**first, "title": first["title"].upper()}, {**first, "title": ""}, {**first, "title": "overview"}]
+        done = plot(self.write("same.json", result), "--out", self.path("same"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(p.name for p in Path(self.path("same")).iterdir()),
+                         ["overview-2.svg", "overview.svg", "random-dag-tasks-40-width-4-2.svg", "random-dag-tasks-40-width-4.svg", "untitled.svg"])
+
     def test_png_for_those_who_cannot_show_svg(self):
         result, _ = self.json_of("compare", "random-dag:tasks=40,width=4", *QUICK)
         self.assertEqual(plot(self.write("r.json", result), "--out", self.folder.name, "--format", "png").returncode, 0)

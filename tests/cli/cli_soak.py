@@ -71,7 +71,13 @@ class Soak(CliTest):
         result, _ = self.json_of("soak", "--device", "host", "--seconds", 60, "--case", "style=mixed,seed=3,tasks=200,hide=1,workers=6,parts=2,placement=9", code=1)
         self.assertIs(result["verified"], False)
 
+    def test_however_short_something_is_checked(self):
+        result, done = self.json_of("soak", "--device", "host", "--seconds", "1e-6", "--stream-tasks", 50, "--style", "light")
+        self.assertGreater(result["totals"]["all"]["tasks"], 0)
+        self.assertIs(result["verified"], True)
+
     def test_what_cannot_work_is_refused(self):
+        self.refused("soak", "--device", "host", "--stream-tasks", 1, names=("--stream-tasks 1", "2 tasks or more"))
         self.refused("soak", "--device", "host", "--case", "windows=3", names=("windows", "window"))
         self.refused("soak", "--device", "host", "--case", "parts=9", names=("parts=9", "8"))
         self.refused("soak", "--device", "host", "--case", "parts=2,threads=2,window=4", names=("one thread", "16 to 512 slots", "parts=1"))

@@ -484,6 +484,41 @@ TEST_CASE("after that names a task its own thread has yet to submit is refused: 
     });
 }
 
+TEST_CASE("a thread that waits without a deadline for a task that it has yet to submit is told so", "[api]")
+{
+    in_time(20, [] {
+        for (const u32 parts : {1u, 3u}) {
+            INFO(parts << " parts");
+            auto c = host_config();
+            c.parts = parts;
+            c.host_workers = 2 * parts;
+            engine rt(c);
+            std::vector<u64> x(parts, 1);
+            for (u32 p = 0; p < parts; ++p) rt.place(&x[p], 8, p);
+            for (u32 p = 0; p < parts; ++p) {
+                const task_handle last = rt.submit(step_task{{&x[p], 1}});
+                CHECK(rt.wait(last).ok());
+                for (const u64 ahead : {u64{1}, u64{200'000}}) {
+                    const task_handle future{last.ring, last.position + ahead};
+                    const std::string text = thrown<config_error>([&] { rt.wait(future); });
+                    INFO(text);
+                    CHECK(text.find(std::to_string(p) + ":" + std::to_string(future.position)
+                                    + " is one that this thread has yet to submit") != std::string::npos);
+                    CHECK(rt.wait(future, std::chrono::steady_clock::now() + 5ms).state == task_state::pending);
+                }
+                const task_handle next{last.ring, last.position + 1};
+                std::atomic<u32> seen{0}; // 1: not as it should be
+                std::thread other([&] { seen = rt.wait(next).ok() ? 2 : 1; }); // that thread may hope
+                std::this_thread::sleep_for(5ms);
+                CHECK(seen == 0);
+                CHECK(rt.submit(step_task{{&x[p], 1}}) == next);
+                other.join();
+                CHECK(seen == 2);
+            }
+        }
+    });
+}
+
 TEST_CASE("only the ring whose after is open waits", "[api]")
 {
     in_time(20, [] {

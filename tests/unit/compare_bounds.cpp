@@ -139,3 +139,26 @@ TEST_CASE("a program with more tasks than a flight log holds is timed in stretch
     CHECK(solo.tasks.size() == 9000);
     CHECK(std::all_of(solo.tasks.begin(), solo.tasks.end(), [](const task_time& t) { return t.span_us > 0; }));
 }
+
+TEST_CASE("tasks that give a wrong result one by one are no missing bound but a defect", "[compare]")
+{
+    class wrong : public workloads::workload {
+    public:
+        explicit wrong(std::unique_ptr<workloads::workload> right) : right_(std::move(right)) {}
+        std::string name() const override { return right_->name(); }
+        const engines::program& program() const override { return right_->program(); }
+        void reset() override { right_->reset(); }
+        workloads::verdict verify() override { return {false, "word 3"}; }
+
+    private:
+        std::unique_ptr<workloads::workload> right_;
+    };
+    const auto device = engines::open_device("host");
+    const auto* const type = find_workload("random-dag");
+    const std::vector<std::string> given{"tasks=10", "work_us=0"};
+    wrong work(type->make(*device, workload_values("test", *type, given), 1));
+    config c;
+    c.host_workers = 2;
+    c.rings = 1;
+    CHECK_THROWS_AS(time_tasks_alone(work, c, *device), wrong_solo_run);
+}

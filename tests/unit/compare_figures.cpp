@@ -5,6 +5,7 @@
 
 #include "tools/slipstream/compare/crossover.hpp"
 #include "tools/slipstream/compare/figures.hpp"
+#include "tools/slipstream/compare/sweep_run.hpp"
 
 using namespace slipstream;
 using namespace slipstream::cli;
@@ -124,5 +125,33 @@ TEST_CASE("a share is kept from where it never falls below the level again", "[c
     CHECK(*keeps_from(x, std::vector<double>{0.6, 0.4, 0.6}, 0.5) == Approx(10 * std::sqrt(10.0)));
     CHECK(*keeps_from(x, std::vector<double>{0.6, 0.7, 0.8}, 0.5) == Approx(1));
     CHECK(!keeps_from(x, std::vector<double>{0.6, 0.7, 0.8}, 0.9));
+    CHECK(*keeps_from(x, std::vector<double>{0.2, std::nan(""), 0.6}, 0.5) == Approx(100)); // what was not measured says nothing
     CHECK(!keeps_from(x, std::vector<double>{0.6, 0.7, std::nan("")}, 0.5));
+}
+
+TEST_CASE("a sweep says who is faster from the first point that has both, and nothing where there is none", "[compare]")
+{
+    const auto point = [](double ours, double serial, double streams) {
+        measurement m;
+        m.tasks = 10;
+        for (const auto& [engine, us] : {std::pair{"slipstream", ours}, {"serial", serial}, {"streams", streams}}) {
+            m.runs.push_back(run_of(engine, {std::abs(us)}));
+            m.runs.back().verified = us > 0;
+        }
+        return m;
+    };
+    sweep_run s;
+    s.axis.values = {1, 10};
+    s.points = {point(100, -200, -50), point(100, 200, -50)}; // below 0: not verified
+    const std::vector<sweep_curve> curves = curves_of(s);
+    REQUIRE(curves.size() == 3);
+    CHECK(!curves[0].slipstream_wins_first);
+    CHECK(curves[1].slipstream_wins_first == true);
+    CHECK(!curves[2].slipstream_wins_first);
+    CHECK(all_verified(s) == false);
+    s.points = {point(300, 200, 50), point(100, 200, 50)};
+    CHECK(curves_of(s)[1].slipstream_wins_first == false);
+    CHECK(all_verified(s));
+    s.points[1].solo_good = false;
+    CHECK(!all_verified(s));
 }

@@ -141,6 +141,23 @@ TEST_CASE("the window is never fuller than it is, the ring neither, and both are
     for (std::size_t i = 1; i < r.occupied.size(); ++i) REQUIRE(r.occupied[i - 1].time_ns <= r.occupied[i].time_ns);
 }
 
+TEST_CASE("the rings of several parts are full by what is in all of them, and empty in the end", "[timeline]")
+{
+    const auto device = engines::open_device("host");
+    const auto load = random_dag(*device, {{"tasks", "300"}});
+    config c = small();
+    c.parts = 3;
+    c.host_workers = 3;
+    for (u32 again = 0; again < 3; ++again) {
+        load->reset();
+        const recorded_run r = record_run("slipstream", c, *device, load->program(), 8192);
+        CHECK(load->verify().verified);
+        REQUIRE_FALSE(r.ring_fill.empty());
+        for (const level& l : r.ring_fill) REQUIRE(l.value <= 3 * 64);
+        CHECK(r.ring_fill.back().value == 0);
+    }
+}
+
 TEST_CASE("by one clock, a ring never holds more than it has room for, and no slot is taken twice", "[timeline][api]")
 {
     in_time(60, [] {

@@ -54,10 +54,8 @@ class Subject:
     repeats: int = 0
     bounds: dict | None = None
     notes: list = field(default_factory=list)
+    slug: str = ""       # its figure's name, which no other one has
 
-    @property
-    def slug(self):
-        return slug(self.title)
 
     def engine(self, name):
         return next((e for e in self.engines if e.name == name), None)
@@ -89,10 +87,7 @@ class Sweep:
     bound: list          # microseconds a task, None where unknown
     curves: list         # as the JSON has them
     measured_once: list
-
-    @property
-    def slug(self):
-        return slug(f"sweep-{self.title}-{self.axis}")
+    slug: str = ""       # as of a subject
 
     def curve(self, engine):
         return next((c for c in self.curves if c["engine"] == engine), None)
@@ -113,11 +108,15 @@ class Comparison:
 
     def settings(self):
         e = self.environment
-        return f"window {e['window']}, ring {e['ring']}"
+        return f"window {e['window']}, ring {e['ring']}" + (f" of each of {e['parts']} parts" if e["parts"] > 1 else "")
+
+    def commit(self, digits=12):
+        commit = self.environment["commit"]
+        return commit[:digits] + ("-dirty" if commit.endswith("-dirty") else "")
 
 
 def slug(text):
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "untitled"
 
 
 class Part:
@@ -227,7 +226,7 @@ def curve_of(part, points):
         at = Part(value, place)
         return {"at": at.number("at"), "slipstream_wins_above": at.flag("slipstream_wins_above")}
 
-    return {"engine": part.text("engine"), "us_per_task": us, "slipstream_wins_first": part.flag("slipstream_wins_first", False),
+    return {"engine": part.text("engine"), "us_per_task": us, "slipstream_wins_first": part.flag("slipstream_wins_first", None),
             "crossovers": part.list("crossovers", crossing, VALUES_MAX, []), "half_of_bound_from": part.number("half_of_bound_from", None),
             "nine_tenths_of_bound_from": part.number("nine_tenths_of_bound_from", None)}
 
@@ -247,7 +246,19 @@ def environment_of(part):
     out = {key: part.text(key) for key in ("cpu", "commit", "date", "command")}
     out.update({key: part.text(key, "") for key in ("gpu", "driver", "cuda_runtime")})
     out.update({key: int(part.number(key)) for key in ("window", "ring")})
+    out["parts"] = int(part.number("parts", 1))
     return out
+
+
+def name_figures(subjects, sweeps):
+    """Two of one name would be one file."""
+    drawn = [(s, slug(s.title)) for s in subjects] + [(s, slug(f"sweep-{s.title}-{s.axis}")) for s in sweeps]
+    taken = {"overview"}
+    for what, name in drawn:
+        what.slug, number = name, 2
+        while what.slug in taken:
+            what.slug, number = f"{name}-{number}", number + 1
+        taken.add(what.slug)
 
 
 def parse(text):
@@ -284,6 +295,7 @@ def parse(text):
         if "no comparison" in str(error):
             raise
         raise ValueError(f"not the JSON of 'slipstream compare', 'replay' or 'run' ({error})") from None
+    name_figures(subjects, sweeps)
     digest = hashlib.sha256(json.dumps(result, sort_keys=True).encode()).hexdigest()[:16]
     return Comparison(environment, subjects, sweeps, digest)
 

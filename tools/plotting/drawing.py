@@ -46,8 +46,7 @@ def times(ratio):
 
 
 def caption(figure, comparison, more=""):
-    commit = comparison.environment["commit"]
-    figure.text(0.01, 0.008, f"{comparison.hardware()} · commit {commit[:12]}{'-dirty' if commit.endswith('-dirty') else ''}\n"
+    figure.text(0.01, 0.008, f"{comparison.hardware()} · commit {comparison.commit()}\n"
                              f"{comparison.settings()}{more}", fontsize=7, color=GREY, va="bottom", linespacing=1.5)
 
 
@@ -164,7 +163,7 @@ def draw_overview(subjects, comparison, folder, ending="svg", name="overview"):
 def wrapped(title, width=34):
     """A long title on lines of about one length, broken behind spaces, commas and colons."""
     lines = [""]
-    share = len(title) / math.ceil(len(title) / width)
+    share = len(title) / max(1, math.ceil(len(title) / width))
     for piece in re.findall(r"[^ ,:]*[ ,:]*", title):
         if lines[-1] and len(lines[-1]) + len(piece) / 2 > share:
             lines.append("")

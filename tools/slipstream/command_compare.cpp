@@ -108,7 +108,7 @@ void compare_subject(session& s, subject what, const std::string& place)
     for (const u64 seed : seeds) {
         what.title = seeded(title, seed, seeds.size());
         const measurement m = measure(what, seed, s.engines, s.o, place + what.title);
-        s.good &= all_verified(m.runs);
+        s.good &= all_verified(m);
         print_heading(s);
         print_measurement(s.to, m, s.e);
         if (!s.e.is_cuda && what.workload == nullptr)

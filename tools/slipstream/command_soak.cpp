@@ -29,6 +29,7 @@ soak::soak_request request_of(const options& o, const std::string& device, bool 
     r.seconds = o.soak_seconds;
     if (r.tasks == 0 && r.seconds == 0) r.seconds = 20;
     r.stream_tasks = o.stream_tasks;
+    if (r.stream_tasks == 1) throw usage_error("--stream-tasks 1: a stream has 2 tasks or more, since one alone orders nothing");
     r.style = o.style;
     if (o.start_given) r.start = o.start_position;
     r.hide = soak::hazard_of(o.break_kind);
@@ -54,7 +55,7 @@ std::string rate(u64 tasks, double seconds)
 }
 
 struct total {
-    u64 cases = 0, with_parts = 0, streams = 0, tasks = 0, launches = 0, pauses = 0, broadcasts = 0;
+    u64 cases = 0, first_launches = 0, with_parts = 0, streams = 0, tasks = 0, launches = 0, pauses = 0, broadcasts = 0;
     double seconds = 0;
 
     void add(const soak::case_record& r)
@@ -64,6 +65,7 @@ struct total {
         streams += r.streams;
         tasks += r.tasks;
         launches += r.launches;
+        first_launches += r.drawn.parts; // of each part one, which is no relaunch
         pauses += r.pauses;
         broadcasts += r.broadcasts;
         seconds += r.seconds;
@@ -212,7 +214,7 @@ int run_soak(const options& o)
     const total all = totals_of(result)["all"];
     std::fprintf(to, "%llu oracle-checked tasks in %.1f s, %llu park/relaunch cycles, %s\n",
                  static_cast<unsigned long long>(all.tasks), result.seconds,
-                 static_cast<unsigned long long>(all.launches - std::min(all.launches, all.cases)),
+                 static_cast<unsigned long long>(all.launches - std::min(all.launches, all.first_launches)),
                  result.failure ? "1 mismatch" : "0 mismatches");
     if (result.failure) print_failure(to, *result.failure, device);
     if (!cuda) std::fprintf(to, "This was a correctness run on the host device: its times are NOT GPU times.\n");

@@ -138,10 +138,17 @@ private:
         switch (random_.below(4)) {
         case 0: // one run across rows
             return {mode, first, std::min(random_.between(1, pitch_ + tile_width), end - first)};
-        case 1: // every other row: another pitch
-            return fitted(mode, first, random_.between(1, tile_width), random_.between(1, 3), 2 * pitch_, end);
-        default: // a rectangle on no grid; in the last lanes it wraps into the next row
-            return fitted(mode, first, random_.between(1, std::min(2 * tile_width, pitch_)), random_.between(1, 6), pitch_, end);
+        // One draw a line: of two arguments of a call a compiler may draw either first.
+        case 1: { // every other row: another pitch
+            const u32 rows = random_.between(1, 3);
+            const u32 count = random_.between(1, tile_width);
+            return fitted(mode, first, count, rows, 2 * pitch_, end);
+        }
+        default: { // a rectangle on no grid; in the last lanes it wraps into the next row
+            const u32 rows = random_.between(1, 6);
+            const u32 count = random_.between(1, std::min(2 * tile_width, pitch_));
+            return fitted(mode, first, count, rows, pitch_, end);
+        }
         }
     }
 

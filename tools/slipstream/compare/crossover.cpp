@@ -39,6 +39,7 @@ std::optional<double> keeps_from(std::span<const double> x, std::span<const doub
     while (first > 0 && share[first - 1] >= level) --first;
     if (first == x.size()) return {};
     if (first == 0) return x[0];
+    if (std::isnan(share[first - 1])) return x[first]; // that one was not measured: from the first that is known
     return zero_between(x[first - 1], share[first - 1] - level, x[first], share[first] - level);
 }
 

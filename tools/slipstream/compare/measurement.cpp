@@ -42,6 +42,7 @@ measurement measure(const subject& what, u64 seed, const std::vector<std::string
         out.workers = solo.workers;
     } catch (const error& e) {
         out.notes.push_back(std::string("no bounds: ") + e.what());
+        out.solo_good = dynamic_cast<const wrong_solo_run*>(&e) == nullptr;
         if (dynamic_cast<const device_error*>(&e) != nullptr) out.ended_by = std::current_exception();
     }
     return out;

@@ -2,6 +2,7 @@
 #pragma once
 #include "tools/slipstream/compare/figures.hpp"
 #include "tools/slipstream/compare/subject.hpp"
+#include <algorithm>
 #include <exception>
 #include <optional>
 
@@ -16,6 +17,7 @@ struct measurement {
     std::optional<bounds> limits;
     u32 workers = 0;                ///< that the bounds count on
     std::vector<std::string> notes; ///< what a reader must know, one sentence each
+    bool solo_good = true;          ///< false: run one by one for the bounds, the tasks failed or gave a wrong result
     std::exception_ptr ended_by{};  ///< the device was lost behind the runs: nothing can be measured after them
 };
 
@@ -25,5 +27,11 @@ measurement measure(const subject& what, u64 seed, const std::vector<std::string
                     const std::string& progress);
 
 comparison_figures figures_of(const measurement& m);
+
+/// All runs, those for the bounds, too, verified.
+inline bool all_verified(const measurement& m)
+{
+    return m.solo_good && std::all_of(m.runs.begin(), m.runs.end(), [](const engine_runs& r) { return r.verified; });
+}
 
 } // namespace slipstream::cli

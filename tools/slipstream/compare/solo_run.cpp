@@ -138,13 +138,19 @@ solo_times time_tasks_alone(workloads::workload& work, const config& configurati
             const u32 end = stretch_end(p, first);
             const engines::program stretch = one_by_one(p, first, end);
             engine->prepare(stretch);
-            engine->run(stretch);
+            try {
+                engine->run(stretch);
+            } catch (const device_error&) {
+                throw;
+            } catch (const error& e) {
+                throw wrong_solo_run(e.what());
+            }
             read_log(*engine->runtime(), p, first, end, all);
             out.workers = engine->runtime()->workers();
             first = end;
         }
         if (const workloads::verdict v = work.verify(); !v.verified)
-            throw error("run one by one, the tasks gave a wrong result: " + v.detail);
+            throw wrong_solo_run("run one by one, the tasks gave a wrong result: " + v.detail);
     }
     out.tasks = times_of(p, all);
     return out;

@@ -14,15 +14,10 @@ std::string value_text(double value)
     return text;
 }
 
-const engine_figures* find(const std::vector<engine_figures>& all, const std::string& engine)
-{
-    const auto it = std::find_if(all.begin(), all.end(), [&](const engine_figures& f) { return f.engine == engine; });
-    return it == all.end() ? nullptr : &*it;
-}
-
 std::string sentence_of(const sweep_curve& c, const sweep_axis& axis)
 {
-    const std::string first = std::string("slipstream is ") + (c.slipstream_wins_first ? "faster" : "slower");
+    if (!c.slipstream_wins_first) return std::string("no point was measured of both");
+    const std::string first = std::string("slipstream is ") + (*c.slipstream_wins_first ? "faster" : "slower");
     if (c.against.empty()) return first + " everywhere";
     std::string out = first + " at first";
     for (const crossover& x : c.against)
@@ -92,32 +87,6 @@ sweep_run run_sweep(const subject& what, const sweep_axis& axis, u64 seed, const
     return out;
 }
 
-std::vector<sweep_curve> curves_of(const sweep_run& s)
-{
-    std::vector<sweep_curve> out;
-    if (s.points.empty()) return out;
-    for (const measurement& m : s.points) {
-        const comparison_figures all = figures_of(m);
-        if (out.empty())
-            for (const engine_figures& f : all.engines) out.push_back({f.engine, {}, {}, {}, false, {}, {}});
-        for (sweep_curve& c : out) {
-            const engine_figures* const f = find(all.engines, c.engine);
-            const bool good = f != nullptr && f->verified;
-            c.us_per_task.push_back(good ? f->makespan_us.median / static_cast<double>(m.tasks) : std::nan(""));
-            c.bound_share.push_back(good ? f->bound_share : std::nan(""));
-        }
-    }
-    const auto ours = std::find_if(out.begin(), out.end(), [](const sweep_curve& c) { return c.engine == "slipstream"; });
-    for (sweep_curve& c : out) {
-        c.half_from = keeps_from(s.axis.values, c.bound_share, 0.5);
-        c.most_from = keeps_from(s.axis.values, c.bound_share, 0.9);
-        if (ours == out.end() || c.engine == "slipstream") continue;
-        c.against = crossovers(s.axis.values, ours->us_per_task, c.us_per_task);
-        c.slipstream_wins_first = ours->us_per_task.front() < c.us_per_task.front();
-    }
-    return out;
-}
-
 void print_sweep(std::FILE* to, const sweep_run& s, const environment& e)
 {
     const std::vector<sweep_curve> curves = curves_of(s);
@@ -136,6 +105,9 @@ void print_sweep(std::FILE* to, const sweep_run& s, const environment& e)
     }
     table.print(to);
     for (const measurement& m : s.points) print_troubles(to, m.runs);
+    for (std::size_t i = 0; i < s.points.size(); ++i)
+        for (const std::string& note : s.points[i].notes)
+            std::fprintf(to, "  note at %s %s: %s\n", s.axis.name, value_text(s.axis.values[i]).c_str(), note.c_str());
     const bool with_slipstream =
         std::any_of(curves.begin(), curves.end(), [](const sweep_curve& c) { return c.engine == "slipstream"; });
     for (const sweep_curve& c : curves)
@@ -180,7 +152,7 @@ void write_sweep(json_writer& w, const sweep_run& s, const environment& e)
         w.StartArray();
         for (const double share : c.bound_share) put(w, share);
         w.EndArray();
-        field(w, "slipstream_wins_first", c.slipstream_wins_first);
+        if (c.slipstream_wins_first) field(w, "slipstream_wins_first", *c.slipstream_wins_first);
         w.Key("crossovers");
         w.StartArray();
         for (const crossover& x : c.against) {
@@ -195,11 +167,6 @@ void write_sweep(json_writer& w, const sweep_run& s, const environment& e)
         w.EndObject();
     }
     w.EndArray();
-}
-
-bool all_verified(const sweep_run& s)
-{
-    return std::all_of(s.points.begin(), s.points.end(), [](const measurement& m) { return all_verified(m.runs); });
 }
 
 } // namespace slipstream::cli

@@ -26,7 +26,7 @@ struct sweep_curve {
     std::vector<double> us_per_task;            ///< by point
     std::vector<double> bound_share;            ///< by point; not a number without bounds
     std::vector<crossover> against;             ///< where slipstream and this engine change places; empty for slipstream itself
-    bool slipstream_wins_first = false;         ///< at the first point
+    std::optional<bool> slipstream_wins_first;  ///< at the first point where both were measured
     std::optional<double> half_from, most_from; ///< from where on it keeps 50 % and 90 % of the bound
 };
 

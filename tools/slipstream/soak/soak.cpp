@@ -74,7 +74,10 @@ private:
 /// Ends the process when a stream takes longer than an engine that works ever does: nothing can be torn down then.
 class stall_guard {
 public:
-    explicit stall_guard(double seconds) : limit_(seconds), thread_([this] { watch(); }) {}
+    stall_guard(double seconds, std::string device)
+        : limit_(seconds), device_(std::move(device)), thread_([this] { watch(); })
+    {
+    }
     ~stall_guard()
     {
         over_ = true;
@@ -94,12 +97,14 @@ private:
             std::this_thread::sleep_for(std::chrono::milliseconds(100));
             const std::lock_guard lock(mutex_);
             if (text_.empty() || seconds_since(since_) < limit_) continue;
-            std::fprintf(stderr, "soak: no end within %.0f s; again: slipstream soak --case %s\n", limit_, text_.c_str());
+            std::fprintf(stderr, "soak: no end within %.0f s; again: slipstream soak --device %s --case %s\n", limit_,
+                         device_.c_str(), text_.c_str());
             std::fflush(nullptr);
             std::_Exit(1);
         }
     }
     double limit_;
+    std::string device_;
     std::mutex mutex_;
     std::string text_;
     clock::time_point since_;
@@ -136,7 +141,7 @@ soak_result run_soak(const soak_request& request, const std::function<void(const
     const auto begin = clock::now();
     const auto stall_limit = std::chrono::seconds(static_cast<long>(request.stall_seconds));
     soak_result result;
-    stall_guard guard(3 * request.stall_seconds + 60); // beyond what the engine says itself
+    stall_guard guard(3 * request.stall_seconds + 60, request.device); // beyond what the engine says itself
     const auto run_fresh = [&](const soak_case& c) -> std::string {
         guard.begins(c);
         const soak_stream stream(c);
@@ -153,8 +158,9 @@ soak_result run_soak(const soak_request& request, const std::function<void(const
         u64 done = 0;
         u64 launches_before = 0, pauses_before = 0;
         for (u64 i = 0;; ++i) {
-            const bool enough = (request.tasks != 0 && done >= request.tasks)
-                                || (request.seconds > 0 && seconds_since(begin) >= request.seconds);
+            const bool enough = i != 0 // one stream at least: else nothing would have been checked
+                && ((request.tasks != 0 && done >= request.tasks)
+                    || (request.seconds > 0 && seconds_since(begin) >= request.seconds));
             const plan::place at = streams.at(i);
             const bool fresh = at.stream == 0 || result.cases.empty();
             if (!result.cases.empty() && (fresh || enough)) {
