@@ -126,6 +126,13 @@ std::string runtime_core::describe_window()
         if (s.in_flight[slot / 32] >> slot % 32 & 1) slots.push_back(slot);
     std::string text = "\n  window: " + std::to_string(slots.size()) + " of " + std::to_string(n.window_used)
         + " slots hold a task that is not complete, " + std::to_string(*s.free_slot_count) + " are free";
+    std::vector<bool> known(n.window);
+    for (const u32 slot : slots) known[slot] = true;
+    for (u32 k = 0; k < *s.free_slot_count; ++k) known[s.free_slots[k]] = true;
+    for (u32 slot = 0; slot < n.window_used; ++slot) // what is complete, and a blank, whose number is an older task's, is retired
+        if (const task_handle h = handle_in(slot); !known[slot] && h.ring < n.rings && !is_retired(h))
+            text += "\n  " + describe_task(h, P::get(s.heads[slot]).slot_and_type >> 16)
+                + " was taken in, and what it waits for is not known yet";
     for (u32 r = 0; r < n.rings; ++r)
         if (const u64 begun = rings_[r]->begun.load(std::memory_order_acquire); s.progress[r].messages < begun)
             text += "\n  ring " + std::to_string(member_.part + r) + ": " + name_of({r, s.progress[r].messages})
