@@ -129,7 +129,7 @@ std::string runtime_core::describe_window()
     std::vector<bool> known(n.window);
     for (const u32 slot : slots) known[slot] = true;
     for (u32 k = 0; k < *s.free_slot_count; ++k) known[s.free_slots[k]] = true;
-    for (u32 slot = 0; slot < n.window_used; ++slot) // what is complete, and a blank, whose number is an older task's, is retired
+    for (u32 slot = 0; slot < n.window_used; ++slot) // what is complete is retired; blanks are none left
         if (const task_handle h = handle_in(slot); !known[slot] && h.ring < n.rings && !is_retired(h))
             text += "\n  " + describe_task(h, P::get(s.heads[slot]).slot_and_type >> 16)
                 + " was taken in, and what it waits for is not known yet";
