@@ -806,14 +806,17 @@ bool runtime_core::all_retired()
     return true;
 }
 
-/// False when every unfinished submission waits for a CUDA stream: the kernel would only be in that stream's way.
-bool runtime_core::something_can_run()
+/// One look at each ring: a submission may come between two, and is not to be taken for one that waits for a stream.
+runtime_core::unfinished_work runtime_core::look_for_work()
 {
+    auto found = unfinished_work::none;
     for (u32 r = 0; r < rings_.size(); ++r) {
         const u64 done = P::load(edge::A7_low_water, memory_.ring_pages[r].low_water, order::acquire, scope::system);
-        if (done < rings_[r]->begun.load(std::memory_order_acquire) && !stream_join_->gated(r, done)) return true;
+        if (done >= rings_[r]->begun.load(std::memory_order_acquire)) continue;
+        if (!stream_join_->gated(r, done)) return unfinished_work::can_run;
+        found = unfinished_work::waits_for_streams;
     }
-    return false;
+    return found;
 }
 
 stream_port& runtime_core::need_streams()
@@ -923,7 +926,8 @@ void runtime_core::service()
             const bool stopping = stop_.load(std::memory_order_acquire);
             const bool resident = backend_->running();
             if (fate_.ended.load(std::memory_order_acquire)) end_with_the_others();
-            const bool wanted = !paused_.load(std::memory_order_relaxed) && something_can_run();
+            const auto work = look_for_work();
+            const bool wanted = !paused_.load(std::memory_order_relaxed) && work == unfinished_work::can_run;
             failures_.read();
             stream_join_->service([this](task_handle h) { return is_retired(h); });
             watch_progress(resident, wanted);
@@ -945,8 +949,8 @@ void runtime_core::service()
                 }
             } else if (stopping || paused_.load(std::memory_order_relaxed)) {
                 if (!config_.batch || stopping) park();
-            } else if (!wanted && !all_retired()) {
-                park(); // only streams are waited for: let their kernels have the SMs
+            } else if (work == unfinished_work::waits_for_streams) {
+                park(); // let the streams' kernels have the SMs
             }
             std::this_thread::sleep_for(service_turn);
         }

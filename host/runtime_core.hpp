@@ -191,7 +191,9 @@ private:
     template <class Store> task_handle put_into(ring& r, const chunk_vector* chunks, u32 slots);
     task_handle put_short_after_a_look(ring& r, const chunk_vector* chunks, u32 slots);
     bool all_retired();
-    bool something_can_run();
+    /// waits_for_streams: all that is unfinished does; the kernel would only be in those streams' way.
+    enum class unfinished_work { none, waits_for_streams, can_run };
+    unfinished_work look_for_work();
     stream_port& need_streams();
     void begin_at(const device::control_state<P>& state, u64 position);
     void service();

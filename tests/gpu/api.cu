@@ -329,6 +329,24 @@ TEST_CASE("a task is seen to be complete while the one behind it on its worker r
     });
 }
 
+TEST_CASE("a submission that comes at any time of the service thread's turn does not send the kernel away", "[gpu]")
+{
+    in_time(20, [] {
+        auto c = gpu_config();
+        c.residency = 60s;
+        gpu_engine rt(c);
+        buffer<u64> b(rt, 1);
+        b.upload(std::vector<u64>{1});
+        u64 steps = 0;
+        for (const auto until = std::chrono::steady_clock::now() + 2s; std::chrono::steady_clock::now() < until; ++steps)
+            REQUIRE(rt.wait(rt.submit(step_task{b})).ok()); // idle again each time
+        CHECK(rt.launches() == 1);
+        std::vector<u64> x(1);
+        b.download(x);
+        CHECK(x[0] == stepped(1, steps));
+    });
+}
+
 TEST_CASE("parks and relaunches under load lose nothing and run nothing twice", "[gpu]")
 {
     in_time(25, [] {

@@ -116,6 +116,20 @@ TEST_CASE("a residency of milliseconds relaunches hundreds of times under load a
     });
 }
 
+TEST_CASE("a submission that comes at any time of the service thread's turn does not send the kernel away", "[api][run]")
+{
+    in_time(30, [] {
+        auto c = host_config();
+        c.residency = 60s;
+        engine rt(c);
+        u64 x = 1, steps = 0;
+        for (const auto until = after(2s); std::chrono::steady_clock::now() < until; ++steps)
+            REQUIRE(rt.wait(rt.submit(step_task{{&x, 1}})).ok()); // idle again each time
+        CHECK(rt.launches() == 1);
+        CHECK(x == stepped(1, steps));
+    });
+}
+
 TEST_CASE("a task of many blocks goes on where it was when the kernel leaves in its middle", "[api][run]")
 {
     in_time(30, [] {
