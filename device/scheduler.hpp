@@ -31,7 +31,10 @@
 //     tasks ahead. Before any other mail they are taken into each worker's books.
 //   more blocks than workers: idle workers are invited with a ticket mail and draw block numbers from the record's counter.
 //     An invited worker answers once, when the counter is used up (or a park stops it), and says which; once one has seen it
-//     used up nobody else is invited. No completion per block, no task behind a busy worker.
+//     used up nobody else is invited. No completion per block, no task behind a busy worker, but one: if the next ready task
+//     draws tickets, too, whoever is invited to the open one is invited to that as well, and goes on with it when this one's
+//     tickets are used up, where it took a round of this role, and another one until the last worker was invited. The price: it
+//     is not complete before the last block of the open one on each of these workers is.
 //
 // CROSSING (device/crossing.hpp) where there are several parts: a stand-in is not mailed, its task's home is told; and completed
 //   when that one answers. While none is linked here, nothing of it is looked at. The linker hears of what was seen behind the
@@ -391,7 +394,7 @@ private:
                     if (mine && (skipped || (word.raw & done_word::failed_bit) != 0))
                         s_.counters[failures_seen] = 1; // any lane: they all write the same
                     drawn |= mine && slots.at(g, k) == open_
-                        && (word.raw & done_word::drawn_bit) != 0; // behind a mail of the open task there is none
+                        && (word.raw & done_word::drawn_bit) != 0; // if it is said of the next one, then of both
                     if (complete[g] >> k & 1)
                         s_.batch[completed + popcount(complete[g] & ((1u << k) - 1))] =
                             slots.at(g, k) | (skipped ? skipped_flag : 0);
@@ -409,7 +412,8 @@ private:
         }
         team.sync();
         if (open_ != no_slot && team.any(drawn)) {
-            // The open task has no tickets left: nobody else is invited, its last answer completes it.
+            // The open task has no tickets left: nobody else is invited, its last answer completes it. If the next one has none
+            // left either, by answers that were taken with this one's, who is idle is invited to that, and says so.
             const u32 left = P::get(s_.outstanding[open_]) - 1;
             team.sync();
             if (team.leader()) {
@@ -417,7 +421,8 @@ private:
                 if (left == 0) s_.batch[completed] = open_;
             }
             if (left == 0) ++completed;
-            open_ = no_slot;
+            open_ = next_;
+            next_ = no_slot;
             take_out(team, several() ? forward_ : 0);
             team.sync();
         }
@@ -578,7 +583,7 @@ private:
                 brief_blocks && !poisoned_ && broadcasts_.takes(slot, mails_) && (mails_ == 0 || only_brief_out(team));
             if (to_all && (mails_ != 0 || broadcasts_.out() == broadcasts_max)) break;
             if (!(may_mail = to_all ? broadcasts_.in_step() : booked())) break;
-            const bool late = is_late(0, entry);
+            const bool late = is_late(0, entry) || (p.head.blocks > m_.n.workers && draws_next() && is_late(1, ready_.peek(1)));
             if (late && entry.waits() != 0) {
                 postponed_ = true;
                 break;
@@ -619,12 +624,58 @@ private:
                 if (p.tickets) P::set(s_.outstanding[slot], P::get(s_.outstanding[slot]) + mailed);
             }
             team.sync();
+            if (p.tickets && draws_next()) {
+                next_ = ready_.peek(1).slot();
+                mails_ += invite_behind({s_.sent, s_.seen, s_.mailed, s_.dealt, s_.outstanding, m_.mailboxes, m_.n.workers}, team,
+                                        P::get(s_.heads[next_]), next_, slot);
+            }
             break;
         }
         ready_.release(team);
         reports_.publish(team);
         postponed_ |= !may_mail;
         return may_mail || !broadcasts_.late();
+    }
+
+    /// Does the second ready task draw tickets, like the first one?
+    SLIPSTREAM_BOTH bool draws_next() const
+    {
+        if (several() || poisoned_ || ready_.known() < 2) return false;
+        return P::get(s_.heads[ready_.peek(1).slot()]).blocks > m_.n.workers;
+    }
+    struct invitation_tables {
+        u32 *sent, *seen;
+        u16* mailed;
+        cell<u32>*dealt, *outstanding;
+        mailbox<P>* mailboxes;
+        u32 workers;
+    };
+    /// Invites whoever was invited to the task in slot `open`, and has no other mail, to the one in `slot`: he comes to it when that
+    /// one's tickets are used up, and not a round of this role later. Returns how many mails that took.
+    SLIPSTREAM_BOTH_RARE static u32 invite_behind(const invitation_tables t, team_type team, const task_head head, u32 slot, u32 open)
+    {
+        u32 invited = 0;
+        SLIPSTREAM_ONE_COPY
+        for (u32 g = 0; 32 * g < t.workers; ++g)
+            invited += popcount(team.mask32([&](u32 k) {
+                const u32 w = 32 * g + k;
+                if (w >= t.workers || t.sent[w] - t.seen[w] != 1) return false;
+                u16* const mailed = t.mailed + w * P::mailbox_depth;
+                if (mailed[t.sent[w] % P::mailbox_depth] != open) return false;
+                const u32 number = ++t.sent[w], tag = tag_of(number);
+                mailed[number % P::mailbox_depth] = static_cast<u16>(slot);
+                const mail letter{head.slot_and_type, 0, head.identity | mail::tickets_bit, tag};
+                P::store(edge::R4_mail, t.mailboxes[w].mail[tag % P::mailbox_depth], letter.encode(), order::relaxed,
+                         scope::device);
+                return true;
+            }));
+        team.sync();
+        if (team.leader()) {
+            P::set(t.dealt[slot], P::get(t.dealt[slot]) + invited);
+            P::set(t.outstanding[slot], P::get(t.outstanding[slot]) + invited);
+        }
+        team.sync();
+        return invited;
     }
 
     /// Of the task in `slot`, at the head of the ready queue: was it bypassed, and its answer taken? Then its turn is all that it
@@ -1463,6 +1514,7 @@ private:
                                                         ///< a poll looks at nothing else
     u32 forward_ = 0;     ///< tasks at the head of the ready queue that were brought there: they cross
     u32 open_ = no_slot;  ///< ticket task behind them that workers were invited to
+    u32 next_ = no_slot;  ///< the one behind it, if that is one, too, and workers were invited to it
 };
 
 } // namespace slipstream::device

@@ -408,8 +408,16 @@ public:
     }
     SLIPSTREAM_BOTH u32 draw_anyway(task_record<P>& record, u32 blocks, u32 chunk)
     {
-        // The counter stays below 2^32: blocks <= 2^31 and every drawer overshoots once, by at most one chunk.
-        const u32 first = P::fetch_add(edge::P0_ticket, record.next_block, chunk, order::relaxed, scope::device);
+        return drawn(ask_for(record, chunk), blocks);
+    }
+    /// In two parts: who looks at the number later does not wait for it. The counter stays below 2^32: blocks <= 2^31 and every
+    /// drawer overshoots once, by at most one chunk.
+    SLIPSTREAM_BOTH static u32 ask_for(task_record<P>& record, u32 chunk)
+    {
+        return P::fetch_add(edge::P0_ticket, record.next_block, chunk, order::relaxed, scope::device);
+    }
+    SLIPSTREAM_BOTH u32 drawn(u32 first, u32 blocks)
+    {
         if (first >= blocks) drawn_ = done_word::drawn_bit;
         return first;
     }
@@ -763,9 +771,16 @@ struct ticket_run {
     u32 count;
 };
 
+/// What was asked for ahead; count 0: nothing.
+struct ticket_request {
+    u32 first; ///< on its way until it is looked at
+    u32 count;
+};
+
 /// Draws the blocks of a ticket mail for one of its `drawers` on this worker. So many at a time that a run lasts 32 us or
-/// more, of which the counter's round trip is little; while many are left the next ones are drawn when a run begins; towards
-/// the end ever fewer, so that all drawers end together (guided self-scheduling: Polychronopoulos and Kuck, 1987).
+/// more, of which the counter's round trip is little; while many are left, or blocks are short, the next ones are asked for when
+/// a run begins, and their number looked at when it is over; towards the end ever fewer, so that all drawers end together (guided
+/// self-scheduling: Polychronopoulos and Kuck, 1987).
 template <class P>
 class ticket_drawer {
 public:
@@ -781,20 +796,27 @@ public:
         return run_of(port_.draw(record_, blocks_, chunk), chunk);
     }
 
-    /// To be called when a run begins: what comes next, or none, where draw() must be asked when it is over. Whatever it
-    /// returns is to be run, whether a park comes or not: nothing waits for an answer here, and that look for a park counts
-    /// the next time. Not of blocks that last long: a park would wait for three of them, and there is nothing to gain.
-    SLIPSTREAM_BOTH ticket_run draw_ahead()
+    /// To be called when a run begins, for next(). What was asked for is to be run, whether a park comes or not: nothing waits
+    /// for an answer here, and that look for a park counts the next time. Not of blocks that last long: a park would wait for three
+    /// of them, and there is nothing to gain.
+    SLIPSTREAM_BOTH ticket_request ask_ahead()
     {
         const u32 chunk = share();
-        if (stop_ != stop_level::none || lasting_ || left_ / 4 < drawers_ * chunk) return {blocks_, 0};
+        if (stop_ != stop_level::none || lasting_ || port_.all_drawn() || (!hasty_ && left_ / 4 < drawers_ * chunk))
+            return {blocks_, 0};
         stop_ = port_.look_for_stop();
-        return run_of(port_.draw_anyway(record_, blocks_, chunk), chunk);
+        return {port_.ask_for(record_, chunk), chunk};
+    }
+    /// When that run is over: the next one.
+    SLIPSTREAM_BOTH ticket_run next(ticket_request asked)
+    {
+        return asked.count != 0 ? run_of(port_.drawn(asked.first, blocks_), asked.count) : draw();
     }
 
     /// How long a run of so many blocks lasted.
     SLIPSTREAM_BOTH void took(u64 ns)
     {
+        hasty_ = ns < hasty_ns;
         if (ns < short_ns && chunk_ < chunk_max) chunk_ *= 2;
         lasting_ = ns > 4 * short_ns && chunk_ == 1;
         if (ns > 4 * short_ns && chunk_ > 1) chunk_ /= 2;
@@ -803,6 +825,7 @@ public:
 private:
     static constexpr u32 chunk_max = 64;
     static constexpr u64 short_ns = 32'000;
+    static constexpr u64 hasty_ns = 4'000; ///< of a run: to wait for the counter costs more than a drawer that ends so much later
 
     SLIPSTREAM_BOTH u32 share() const
     {
@@ -822,6 +845,7 @@ private:
     u32 left_;    ///< when it drew last
     u32 chunk_ = 1;
     bool lasting_ = false; ///< a single block lasts longer than a run should
+    bool hasty_ = false;
     stop_level stop_ = stop_level::none;
 };
 

@@ -117,11 +117,11 @@ __device__ __forceinline__ void draw_blocks(worker_port<cuda_platform>& port, co
     for (u32 turn = 0;; turn ^= 1) {
         const ticket_run run = drawn[group][turn];
         if (run.count == 0) break;
-        ticket_run next{};
+        ticket_request next{};
         flight_times times{};
         u64 number = 0;
         if (leads) {
-            next = tickets.draw_ahead();
+            next = tickets.ask_ahead();
             port.note_flight(port.flight_of(letter, run.first));
             number = atomicAdd(&runs, 1ull) + 1;
             times.start_ns = P::clock_ns();
@@ -137,7 +137,7 @@ __device__ __forceinline__ void draw_blocks(worker_port<cuda_platform>& port, co
         });
         if (leads) {
             tickets.took(P::clock_ns() - times.start_ns);
-            drawn[group][turn ^ 1] = next.count != 0 ? next : tickets.draw();
+            drawn[group][turn ^ 1] = tickets.next(next);
         }
         sync(); // everybody is done with the scratch memory, and the next run is there
         if (leads) port.log_flight(letter, run.first, run.count, times, number);

@@ -173,11 +173,11 @@ private:
             } else {
                 device::ticket_drawer<P> tickets(port, record, blocks, 1);
                 for (device::ticket_run drawn = tickets.draw(); drawn.count != 0;) {
-                    const device::ticket_run next = tickets.draw_ahead();
+                    const device::ticket_request next = tickets.ask_ahead();
                     const u64 start = P::clock_ns();
                     run(drawn.first, drawn.count);
                     tickets.took(P::clock_ns() - start);
-                    drawn = next.count != 0 ? next : tickets.draw();
+                    drawn = tickets.next(next);
                 }
             }
             if (failure != 0) port.fail(record, failure);

@@ -176,6 +176,8 @@ TEST_CASE("a park at any time and a relaunch lose nothing", "[model][control]")
 {
     CHECK_FALSE(engine_run(chain, walks("engine, park"), true, host_waits::low_water).failure);
     CHECK_FALSE(engine_run({{{{0, W}}}, {{}, 3}, {{{0, R}}}}, walks("engine, park, tickets"), true, host_waits::low_water).failure);
+    CHECK_FALSE(engine_run({{{}, 3}, {{}, 4}, {{{0, W}}}}, walks("engine, park, tickets of two tasks"), true,
+                           host_waits::low_water, {.ring_slots = 4, .window_used = 4}).failure);
     // One worker, and so many blocks that it draws the next ones while it runs some.
     seen = {};
     const engine_size lone{.ring_slots = 2, .window_used = 2, .workers = 1};

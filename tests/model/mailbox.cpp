@@ -62,6 +62,8 @@ TEST_CASE("a task of more blocks than workers runs each block once by tickets", 
         CHECK(r.exhausted);
         CHECK_FALSE(r.failure);
     }
+    // Two such tasks: workers are invited to both.
+    CHECK_FALSE(run({{{}, 3}, {{}, 3}, {{{0, W}}}}, {.name = "tickets of two tasks", .seconds_max = 20}).failure);
     drawn_ahead = false;
     const report ahead = run({{{}, 4}, {{{0, W}}}}, {.name = "tickets drawn ahead", .seconds_max = 120}, {.workers = 1});
     CHECK(ahead.exhausted);

@@ -269,11 +269,11 @@ public:
             if (letter.tickets()) {
                 device::ticket_drawer<P> tickets(port, record, blocks, 1);
                 for (device::ticket_run run = tickets.draw(); run.count != 0;) {
-                    const device::ticket_run next = tickets.draw_ahead();
+                    const device::ticket_request next = tickets.ask_ahead();
                     for (u32 b = run.first; b < run.first + run.count; ++b) run_block(number, b, blocks);
-                    tickets.took(0);
+                    tickets.took(run.first % 2 == 0 ? 0 : 1'000'000); // it draws ahead behind short blocks, not behind long ones
                     drawn_ahead |= next.count != 0;
-                    run = next.count != 0 ? next : tickets.draw();
+                    run = tickets.next(next);
                 }
             } else {
                 run_block(number, letter.block(), blocks);

@@ -413,6 +413,149 @@ TEST_CASE("a worker that sees the tickets used up says so, and then nobody else 
     CHECK(t.linker->empty());
 }
 
+TEST_CASE("whoever is invited to a task that draws tickets is invited to the next one, too, and nobody else behind another mail",
+          "[device][scheduler]")
+{
+    scheduler_test t({.window = 32, .workers = 3});
+    t.start();
+    t.put(4, 1);
+    t.settle(); // worker 0 is busy
+    t.put(2, 5);
+    t.put(9, 7);
+    t.put(6, 4);
+    t.settle();
+    const auto sent = [&](u32 w) { return t.engine.s.sent[w]; };
+    CHECK((sent(0) == 1 && sent(1) == 2 && sent(2) == 2)); // not to the third one, either
+    std::vector<std::unique_ptr<test_port>> ports;
+    const auto launch = [&] {
+        ports.clear();
+        for (u32 w = 0; w < 3; ++w) ports.push_back(std::make_unique<test_port>(t.engine.m, w, w));
+    };
+    launch();
+    const u32 blocks[] = {5, 7, 4};
+    std::multiset<u32> ran[3];
+    u32 retired = 0;
+    const auto take = [&](u32 w, u32 slot, bool tickets) {
+        const device::mail letter = ports[w]->wait();
+        REQUIRE((letter.slot() == slot && letter.tickets() == tickets));
+        return letter;
+    };
+    // Draws so many blocks, or all.
+    const auto draw = [&](u32 w, const device::mail& letter, u32 blocks, u32 most, std::multiset<u32>& into) {
+        for (u32 i = 0; i < most; ++i) {
+            const u32 b = ports[w]->draw(ports[w]->record(letter), blocks, 1);
+            if (b >= blocks) return true;
+            into.insert(b);
+        }
+        return false;
+    };
+    SECTION("each goes on with it at once; the first one's last answer is its end, and the third one's turn comes then")
+    {
+        const auto first1 = take(1, 2, true), first2 = take(2, 2, true);
+        CHECK_FALSE(draw(2, first2, 5, 1, ran[0])); // a long block
+        CHECK(draw(1, first1, 5, 9, ran[0]));
+        ports[1]->answer(first1);
+        const auto second1 = take(1, 9, true);
+        t.settle();
+        CHECK(t.take_retired() == 0);
+        CHECK((sent(0) == 1 && sent(1) == 3 && sent(2) == 2)); // the third one's, by who has answered
+        CHECK(draw(1, second1, 7, 9, ran[1]));
+        ports[1]->answer(second1);
+        t.settle();
+        CHECK(t.take_retired() == 0); // worker 2 has not answered
+        ports[0]->answer(take(0, 4, false));
+        CHECK(draw(2, first2, 5, 9, ran[0]));
+        ports[2]->answer(first2);
+        const auto second2 = take(2, 9, true);
+        CHECK(draw(2, second2, 7, 9, ran[1]));
+        ports[2]->answer(second2);
+        t.settle();
+        retired = t.take_retired();
+        CHECK(retired == 3);
+    }
+    SECTION("both ends are seen in one step: who is idle then is invited once more, and says so")
+    {
+        for (u32 w = 1; w < 3; ++w) {
+            const auto first = take(w, 2, true);
+            CHECK(draw(w, first, 5, 9, ran[0]));
+            ports[w]->answer(first);
+            const auto second = take(w, 9, true);
+            CHECK(draw(w, second, 7, 9, ran[1]));
+            ports[w]->answer(second);
+        }
+        t.settle();
+        CHECK(t.take_retired() == 1);
+        const auto again = take(1, 9, true);
+        CHECK(draw(1, again, 7, 1, ran[1]));
+        ports[1]->answer(again);
+        t.settle();
+        CHECK(t.take_retired() == 0); // worker 2 was invited, too
+        const auto last = take(2, 9, true);
+        CHECK(draw(2, last, 7, 1, ran[1]));
+        ports[2]->answer(last);
+        t.settle();
+        CHECK(t.take_retired() == 1);
+        retired = 2;
+    }
+    SECTION("a park stops both, and the rest of both is drawn after it")
+    {
+        const auto stop = [&](device::stop_level level) {
+            P::store(edge::P1_stop, *t.engine.m.stop, static_cast<u32>(level), order::relaxed, scope::device);
+        };
+        ports[0]->answer(take(0, 4, false));
+        for (u32 w = 1; w < 3; ++w) {
+            const auto first = take(w, 2, true);
+            if (w == 1) CHECK_FALSE(draw(w, first, 5, 2, ran[0]));
+            stop(device::stop_level::park);
+            CHECK(draw(w, first, 5, 1, ran[0])); // none is given
+            ports[w]->answer(first);
+            stop(device::stop_level::none); // else it would leave
+            const auto second = take(w, 9, true);
+            stop(device::stop_level::park);
+            CHECK(draw(w, second, 7, 1, ran[1]));
+            ports[w]->answer(second);
+            stop(device::stop_level::none);
+        }
+        t.scheduler->stop_dispatch();
+        t.settle();
+        CHECK(t.scheduler->workers_idle(t.engine.team));
+        CHECK(t.take_retired() == 1);
+        t.linker->save(t.engine.team);
+        t.scheduler->dismiss_workers(t.engine.team);
+        for (auto& port : ports) {
+            const device::mail letter = port->wait();
+            REQUIRE(letter.leaves());
+            port->leave(letter);
+        }
+        launch();
+        t.start();
+        t.settle();
+        CHECK((sent(0) == 4 && sent(1) == 5 && sent(2) == 5)); // all to both
+        retired = 1;
+    }
+    // Whatever is left, by whoever holds a mail of it.
+    for (bool some = true; some;) {
+        some = false;
+        for (u32 w = 0; w < 3; ++w) {
+            let_waits_end(t.engine);
+            const device::mail letter = ports[w]->wait();
+            P::store(edge::P1_stop, *t.engine.m.stop, static_cast<u32>(device::stop_level::none), order::relaxed, scope::device);
+            if (letter.leaves()) continue;
+            some = true;
+            const u32 task = letter.slot() == 2 ? 0 : letter.slot() == 9 ? 1 : 2;
+            if (letter.tickets()) CHECK(draw(w, letter, blocks[task], 9, ran[task]));
+            ports[w]->answer(letter);
+            t.settle();
+        }
+    }
+    CHECK(retired + t.take_retired() == 4);
+    CHECK(t.linker->empty());
+    for (u32 task = 0; task < 3; ++task) {
+        CHECK(ran[task].size() == blocks[task]);
+        for (u32 b = 0; b < blocks[task]; ++b) CHECK(ran[task].count(b) == 1);
+    }
+}
+
 TEST_CASE("a worker that a park stopped does not say that the tickets are used up", "[device][scheduler]")
 {
     scheduler_test t({.window = 32, .workers = 2});
@@ -470,31 +613,32 @@ TEST_CASE("a drawer of tickets takes more the shorter they are and the more are 
         drawers[0].took(1'000'000);
     }
     CHECK(run(drawers[0].draw()) == 1);
-    CHECK(drawers[0].draw_ahead().count == 0); // not of blocks that last so long
+    CHECK(drawers[0].ask_ahead().count == 0); // not of blocks that last so long
     drawers[0].took(50'000);
     // A park: what was drawn ahead is to be run, further ones are not drawn, and the other one draws them later.
-    const ticket_run ahead = drawers[0].draw_ahead();
-    CHECK(run(ahead) == 1);
+    CHECK(run(drawers[0].next(drawers[0].ask_ahead())) == 1);
     stop(device::stop_level::park);
-    CHECK(run(drawers[0].draw_ahead()) == 1); // the look for a park counts the next time
-    CHECK(drawers[0].draw_ahead().count == 0);
+    CHECK(run(drawers[0].next(drawers[0].ask_ahead())) == 1); // the look for a park counts the next time
+    CHECK(drawers[0].ask_ahead().count == 0);
     CHECK(drawers[0].draw().count == 0);
     CHECK_FALSE(ports[0].all_drawn());
     stop(device::stop_level::none);
-    // Towards the end nobody draws ahead, and all end together: no run is longer than half of what is left for each.
+    // Towards the end nobody draws ahead, but where blocks are short, and all end together: no run is longer than half of what is
+    // left for each.
     u32 left = blocks - static_cast<u32>(ran.size());
     bool ahead_at_the_end = false;
+    const bool hasty = GENERATE(false, true);
     for (;;) {
-        drawers[1].took(100);
+        drawers[1].took(hasty ? 100 : 10'000);
         const u32 count = run(drawers[1].draw());
         if (count == 0) break;
         CHECK(count <= std::max(1u, (left + 64) / 4)); // it knows what was left when it drew last
         left -= count;
-        const u32 more = run(drawers[1].draw_ahead());
-        ahead_at_the_end |= more != 0 && left < 4 * 2;
-        left -= more;
+        const device::ticket_request asked = drawers[1].ask_ahead();
+        ahead_at_the_end |= asked.count != 0 && left < 4 * 2;
+        if (asked.count != 0) left -= run(drawers[1].next(asked));
     }
-    CHECK_FALSE(ahead_at_the_end);
+    CHECK(ahead_at_the_end == hasty);
     CHECK(ports[1].all_drawn());
     CHECK(ran.size() == blocks);
     for (u32 b = 0; b < blocks; ++b) REQUIRE(ran.count(b) == 1);
