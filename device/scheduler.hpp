@@ -72,8 +72,8 @@ namespace slipstream::device {
 enum class schedule_phase : u32 { running = 0, finished = 1 };
 
 /// Several: the engine may have several parts. Without it nothing of them is compiled: engines of one part would take 6 to 7 %
-/// longer for tasks of 131 blocks and for one by itself (device/tried.md). Broadcasts: likewise, where there are several, which
-/// send none.
+/// longer for tasks of 131 blocks and for one by itself (device/tried.md). Broadcasts: likewise what an engine of several parts does
+/// not do: it sends none, and invites nobody to two tasks.
 template <class P, u32 Groups = P::worker_groups, bool Several = true, bool Broadcasts = true>
 class scheduler {
 public:
@@ -640,7 +640,7 @@ private:
     /// Does the second ready task draw tickets, like the first one?
     SLIPSTREAM_BOTH bool draws_next() const
     {
-        if (several() || poisoned_ || ready_.known() < 2) return false;
+        if (!Broadcasts || several() || poisoned_ || ready_.known() < 2) return false;
         return P::get(s_.heads[ready_.peek(1).slot()]).blocks > m_.n.workers;
     }
     struct invitation_tables {
@@ -650,9 +650,10 @@ private:
         mailbox<P>* mailboxes;
         u32 workers;
     };
-    /// Invites whoever was invited to the task in slot `open`, and has no other mail, to the one in `slot`: he comes to it when that
-    /// one's tickets are used up, and not a round of this role later. Returns how many mails that took.
-    SLIPSTREAM_BOTH_RARE static u32 invite_behind(const invitation_tables t, team_type team, const task_head head, u32 slot, u32 open)
+    /// Invites whoever was invited to the task in slot `open`, and has no other mail, to the one in `slot`: he comes to it when
+    /// that one's tickets are used up, and not a round of this role later. Returns how many mails that took.
+    SLIPSTREAM_BOTH_RARE static u32 invite_behind(const invitation_tables t, team_type team, const task_head head, u32 slot,
+                                                  u32 open)
     {
         u32 invited = 0;
         SLIPSTREAM_ONE_COPY
