@@ -72,8 +72,8 @@ namespace slipstream::device {
 enum class schedule_phase : u32 { running = 0, finished = 1 };
 
 /// Several: the engine may have several parts. Without it nothing of them is compiled: engines of one part would take 6 to 7 %
-/// longer for tasks of 131 blocks and for one by itself (device/tried.md). Broadcasts: likewise what an engine of several parts does
-/// not do: it sends none, and invites nobody to two tasks.
+/// longer for tasks of 131 blocks and for one by itself (device/tried.md). Broadcasts: likewise what one of several parts does not
+/// do: it sends none, and invites nobody to two tasks.
 template <class P, u32 Groups = P::worker_groups, bool Several = true, bool Broadcasts = true>
 class scheduler {
 public:
