@@ -532,6 +532,7 @@ private:
             if (poisoned_ && !P::get(s_.heads[slot]).bypassed()
                 && (entry.waits() != 0 ? declines(team, slot) : refuses(team, slot))) {
                 if (team.leader()) s_.runs_on[slot] = 0;
+                if (slot == open_) open_ = next_ = no_slot; // nobody was idle, so that nobody was invited
                 pass(1);
                 new_places = crossings;
                 continue;

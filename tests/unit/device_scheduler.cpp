@@ -556,6 +556,40 @@ TEST_CASE("whoever is invited to a task that draws tickets is invited to the nex
     }
 }
 
+TEST_CASE("the first of two tasks that draw tickets is cancelled uninvited: the second ends once", "[device][scheduler]")
+{
+    const auto writes = access_entry::range(abi::access_mode::write, 4096, 64),
+               reads = access_entry::range(abi::access_mode::read, 4096, 64);
+    scheduler_test t({.window = 32, .workers = 2});
+    t.start();
+    t.put(4, 1, {writes});
+    t.put(5, 1);
+    t.settle(); // both workers are busy
+    t.put(2, 5, {reads}); // without an edge to what it reads
+    t.put(9, 7);
+    t.settle();
+    CHECK((t.engine.s.sent[0] == 1 && t.engine.s.sent[1] == 1));
+    test_port ports[] = {{t.engine.m, 0, 0}, {t.engine.m, 1, 1}};
+    const device::mail failing = ports[0].wait(), other = ports[1].wait();
+    REQUIRE((failing.slot() == 4 && other.slot() == 5));
+    ports[0].fail(ports[0].record(failing), 9);
+    ports[0].answer(failing);
+    ports[1].answer(other);
+    t.settle();
+    CHECK(t.take_retired() == 3); // and the one that reads what was not written
+    u32 blocks = 0;
+    const device::mail invitations[] = {ports[0].wait(), ports[1].wait()};
+    for (u32 w = 0; w < 2; ++w) {
+        REQUIRE((invitations[w].slot() == 9 && invitations[w].tickets()));
+        while (ports[w].draw(ports[w].record(invitations[w]), 7, 1) < 7) ++blocks;
+        ports[w].answer(invitations[w]);
+        t.settle();
+        CHECK(t.take_retired() == w);
+    }
+    CHECK(blocks == 7);
+    CHECK(t.linker->empty());
+}
+
 TEST_CASE("a worker that a park stopped does not say that the tickets are used up", "[device][scheduler]")
 {
     scheduler_test t({.window = 32, .workers = 2});
