@@ -1516,7 +1516,7 @@ private:
                                                         ///< a poll looks at nothing else
     u32 forward_ = 0;     ///< tasks at the head of the ready queue that were brought there: they cross
     u32 open_ = no_slot;  ///< ticket task behind them that workers were invited to
-    u32 next_ = no_slot;  ///< the one behind it, if that is one, too, and workers were invited to it
+    u32 next_ = no_slot;  ///< the one behind it, if that is one, too: who is invited to the open one is invited to both
 };
 
 } // namespace slipstream::device
