@@ -25,7 +25,8 @@
 //     one: below), has one block and the mailbox has room; not if it waits for one on another worker, too, or for more than
 //     three. The worker needs no word of anybody for it. Of several that wait for the same task one comes behind it, of brief
 //     ones two, one behind the other; of several that a task waits for, that is the one that was linked last, if it is among
-//     them. Whole chains go out together, cut where a mailbox ends: hand_out_ones(), cut_chains().
+//     them. Whole chains go out together, cut where a mailbox ends: hand_out_ones(), cut_chains(). Of brief tasks that are a chain
+//     and nothing else by fewer instructions, since this role bounds them: hand_out_chain().
 //   bypassed (bypass.hpp): ingest has mailed it. Its answer and its turn in the ready queue, whichever is later, complete it.
 //   broadcast (broadcast.hpp): of several brief blocks, while nothing but such tasks is out: one mail for all workers, up to twelve
 //     tasks ahead. Before any other mail they are taken into each worker's books.
@@ -925,6 +926,10 @@ private:
             }
         }
         const u32 count = tasks.count;
+        if (Broadcasts && !several() && m_.n.chaining != 0 && (tasks.staged & low_bits(chain_min)) == low_bits(chain_min)) {
+            const u32 length = chain_at_head(team, tasks);
+            if (length >= chain_min) return hand_out_chain(team, tasks, length, depth);
+        }
         u32 behind = 0; // come behind a task that was mailed before
         u32 within = 0; // come behind one of this parcel
         u32 seconds = 0; // of these, come behind another one that waits for the same task
@@ -1012,6 +1017,65 @@ private:
                 send(workers.at(0, k),
                      {head.slot_and_type | crossing_bit, brief_bit(k) | tasks.waits(k) << 28, head.identity, tag});
             });
+        mails_ += mailed;
+        team.sync();
+        return mailed;
+    }
+
+    /// How many of the tasks, from the first on, are staged, wait for one alone, for which nobody else waits, and which, but of
+    /// the first, is the task right before in this parcel?
+    SLIPSTREAM_BOTH u32 chain_at_head(team_type& team, ones& tasks)
+    {
+        const u32 in_row = team.mask32([&](u32 k) {
+            const u32 before = ready_.peek(k - (k != 0)).slot(); // no branches
+            const u32 p = P::get(s_.waits_near[tasks.slot(k) * waits_near_max]).slot;
+            return (k < tasks.count) & waits_for_one(tasks, k) & ((k == 0) | (p == before));
+        });
+        return in_row == ~0u ? 32 : lowest_bit(~in_row);
+    }
+
+    /// Mails the first `count` tasks, which are such a chain, as hand_out_ones() would, by less than half of its instructions.
+    SLIPSTREAM_BOTH u32 hand_out_chain(team_type& team, ones& tasks, u32 count, u32 depth)
+    {
+        constexpr u32 places_each = P::mailbox_depth;
+        const u32 first_slot = ready_.peek(0).slot();
+        const u32 p = P::get(s_.waits_near[first_slot * waits_near_max]).slot, where = s_.runs_on[p];
+        // One of a parcel that found no worker: p is complete, and its slot has come again.
+        const bool mailed_before = where != 0 && (where & runs_in_parcel) == 0;
+        kept_ = mailed_before && has_place_behind(where - 1, p, first_slot);
+        // The chain goes on where a mailbox ends with another worker: behind p's so many, and so many mailboxes from empty ones.
+        const u32 w = kept_ ? where - 1 : 0;
+        const u32 room = kept_ ? places_each - (s_.sent[w] - s_.seen[w]) : 0;
+        const u32 pieces = count > room ? (count - room + places_each - 1) / places_each : 0;
+        if (kept_ && team.leader()) s_.taken[w / 32] = 1u << w % 32;
+        team.sync();
+        const u32 given = pieces != 0 ? choose_idlest(team, pieces, depth, kept_, false, [](u32 i) { return i; }) : 0;
+        team.sync();
+        lane_values workers, numbers;
+        const u32 placed = team.mask32([&](u32 k) {
+            const bool behind = k < room;
+            const u32 piece = (k - room) / places_each; // of no use if behind
+            const u32 to = workers.at(0, k) = behind | (piece >= given) ? w : s_.parcel_workers[piece];
+            numbers.at(0, k) = s_.sent[to] + 1 + (behind ? k : (k - room) % places_each);
+            return (k < count) & (behind | (piece < given)) & (numbers.at(0, k) - s_.seen[to] <= places_each);
+        });
+        const u32 mailed = placed == ~0u ? 32 : lowest_bit(~placed);
+        const auto begins = [&](u32 k) { return (k >= room) & ((k - room) % places_each == 0); };
+        if (kept_ && team.leader()) s_.taken[w / 32] = 0;
+        team.each32([&](u32 k) {
+            if (k >= mailed) return;
+            const u32 slot = tasks.slot(k), to = workers.at(0, k), number = numbers.at(0, k), tag = tag_of(number);
+            if ((k + 1 == mailed) | begins(k + 1)) s_.sent[to] = number;
+            slot_of_mail(to, number) = static_cast<u16>(slot);
+            s_.runs_on[slot] = static_cast<u16>(1 + to);
+            const bool alone = begins(k);
+            if (alone)
+                P::store(edge::R4_mail, m_.mailboxes[to].waits[tag % places_each][0],
+                         chunk_of(P::get(s_.waits_near[slot * waits_near_max]), tag), order::relaxed, scope::device);
+            const task_head head = tasks.heads.at(0, k);
+            send(to, {head.slot_and_type | (alone ? 0 : mail::follows_bit),
+                      mail::brief_bit | (alone ? 1u << 28 : mail::joins_bit), head.identity, tag});
+        });
         mails_ += mailed;
         team.sync();
         return mailed;
@@ -1483,6 +1547,7 @@ private:
     static_assert(staged_depth >= staged_places<P>(true), "none that waits may have to wait for its place: crossing_stage.hpp");
     static constexpr u32 turns_ahead = 3; ///< of the worker that has had most of them, when turns are compared
     static constexpr u32 few_mails = 8;
+    static constexpr u32 chain_min = P::mailbox_depth < 4 ? 2 : 4; ///< tasks: hand_out_chain()
     static constexpr u32 answering_few = Groups == 1 ? 1 : 3; ///< workers: a chain's answers are one's or two's (device/tried.md)
     static constexpr u32 broadcasts_max = P::mailbox_depth < 12 ? P::mailbox_depth : 12; ///< out at a time
     static constexpr u32 runs_in_parcel = 1u << 15; ///< in `runs_on`: task number so many of the parcel in hand

@@ -75,18 +75,27 @@ __device__ __forceinline__ u32 threads_of_type(task_list<Tasks...>, u32 type)
     return threads;
 }
 
+/// Of bodies as a worker runs them.
+template <class Task>
+constexpr bool never_fails_here()
+{
+    constexpr u32 size = threads_of<Task>();
+    return never_fails<Task, std::conditional_t<size == worker_threads, cuda_block<worker_threads>, cuda_group<size>>>();
+}
+
 /// Block `index` of the task, by group number `group` of this worker's threads, of which this one is number `rank`.
 template <class Task>
 __device__ __forceinline__ void run_block(const Task& task, u32 group, u32 rank, u32 index, u32 blocks, void* arena,
                                           block_failure& failure)
 {
     constexpr u32 size = threads_of<Task>();
+    block_failure* const told = never_fails_here<Task>() ? nullptr : &failure;
     if constexpr (size == worker_threads) {
-        cuda_block<worker_threads> block(index, blocks, arena, &failure);
+        cuda_block<worker_threads> block(index, blocks, arena, told);
         task(block);
     } else {
         auto* const scratch = static_cast<unsigned char*>(arena) + group * shared_share<Task>();
-        cuda_group<size> block(group, rank, index, blocks, scratch, &failure);
+        cuda_group<size> block(group, rank, index, blocks, scratch, told);
         task(block);
     }
 }
@@ -465,7 +474,9 @@ __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>
                             next_type = box.letters[place].type();
                         }
                         __syncthreads();
-                        if (!goes_on || shared.ends[turn].stands()) break;
+                        if (!goes_on) break;
+                        // Who never fails is not asked: a park waits for all that are answered with it.
+                        if (!never_fails_here<Task>() && shared.ends[turn].stands()) break;
                         at_once >>= 1;
                         turn = worker_shared::turn_after(turn);
                         number = tag_of(number + 1);

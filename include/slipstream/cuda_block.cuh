@@ -50,10 +50,12 @@ public:
     template <class T> __device__ T* shared(u32) const { return static_cast<T*>(shared_); }
     template <class T> __device__ T warp_reduce_add(T value) { return warp_sum(value); }
 
-    /// Any thread may call it.
+    /// Any thread may call it. Not of a body that promised never to.
     __device__ void fail(u32 code)
     {
-        if (code != 0) atomicCAS(&failure_->code, 0u, code);
+        if (code == 0) return;
+        if (failure_ == nullptr) __trap();
+        atomicCAS(&failure_->code, 0u, code);
     }
 
 protected:

@@ -73,10 +73,24 @@ constexpr void check_body()
                             "It is const because each block gets a copy of the struct: what a body writes there, nobody sees");
 }
 
+/// What a body that is noexcept is compiled against once more, and never run with.
+struct block_that_cannot_fail : host_block {
+    template <class Code> void fail(Code)
+    {
+        static_assert(sizeof(Code) == 0, "a body that is noexcept promises never to fail: without noexcept it may call fail()");
+    }
+};
+template <class T>
+void run_without_fail(const T& task, block_that_cannot_fail& block)
+{
+    task(block);
+}
+
 template <class T>
 void run_on_host(const void* task, host_block& block)
 {
     check_body<T>();
+    if constexpr (requires(const T& t) { requires noexcept(t(block)); }) static_cast<void>(&run_without_fail<T>);
     if constexpr (!requires(const T& t) { t(block); }) {
     } else if constexpr (std::is_empty_v<T>) {
         T{}(block);

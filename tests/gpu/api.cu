@@ -418,6 +418,30 @@ TEST_CASE("rows of brief tasks of several blocks, single ones and parks between:
     });
 }
 
+TEST_CASE("a task fails in a chain of others that promise not to: those before it ran, those behind it did not",
+          "[gpu][failure]")
+{
+    in_time(20, [] {
+        for (u32 round = 0; round < 40; ++round) {
+            gpu_engine rt(gpu_config());
+            buffer<u64> x(rt, 512);
+            std::vector<u64> values(x.size(), 5);
+            x.upload(values);
+            // As long as mailboxes and parcels are, and longer: each place of them is that of the task that fails.
+            const u32 before = round, after = 40;
+            std::vector<task_handle> run, left;
+            for (u32 i = 0; i < before; ++i) run.push_back(rt.submit(step_task{x}));
+            const auto fails = rt.submit(fail_task{5, 0}, {.accesses = reads_and_writes(x.data(), 8 * x.size())});
+            for (u32 i = 0; i < after; ++i) left.push_back(rt.submit(step_task{x}));
+            for (const auto h : run) REQUIRE(rt.wait(h).ok());
+            REQUIRE(rt.wait(fails).state == task_state::failed);
+            for (const auto h : left) REQUIRE(rt.wait(h).state == task_state::cancelled);
+            x.download(values);
+            for (const u64 v : values) REQUIRE(v == stepped(5, before));
+        }
+    });
+}
+
 TEST_CASE("a block of a row of wide tasks fails: those behind it are cancelled, and none is lost", "[gpu][broadcast][failure]")
 {
     in_time(20, [] {

@@ -12,7 +12,7 @@ struct step_task {
     inout<u32> data;
     u32 words_each;
     u32 number;
-    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const noexcept
     {
         step_words(block, data.data() + static_cast<u64>(block.block_index()) * words_each, words_each, number);
     }
@@ -25,7 +25,7 @@ struct relay_task {
     in<u32> from;
     out<u32> to;
     u32 number;
-    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const noexcept
     {
         relay_words(block, from.data(), to.data(), static_cast<u32>(to.size()), number);
     }
@@ -38,7 +38,7 @@ struct join_2_task {
     in<u32> a, b;
     inout<u32> to;
     u32 number;
-    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const noexcept
     {
         const u32* const parts[] = {a.data(), b.data()};
         join_arrays(block, 2, [&](u32 p) { return parts[p]; }, to.data(), static_cast<u32>(to.size()), number);
@@ -52,7 +52,7 @@ struct join_8_task {
     in<u32> a, b, c, d, e, f, g, h;
     inout<u32> to;
     u32 number;
-    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const noexcept
     {
         const u32* const parts[] = {a.data(), b.data(), c.data(), d.data(), e.data(), f.data(), g.data(), h.data()};
         join_arrays(block, 8, [&](u32 p) { return parts[p]; }, to.data(), static_cast<u32>(to.size()), number);
@@ -66,7 +66,7 @@ struct join_task {
     in<u32> from;
     inout<u32> to;
     u32 number;
-    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const noexcept
     {
         join_words(block, from.data(), static_cast<u32>(from.size() / to.size()), to.data(), static_cast<u32>(to.size()), number);
     }
@@ -80,7 +80,7 @@ struct sum_task {
     out<u32> y;
     u32 at;
     u32 number;
-    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const noexcept
     {
         if (block.rank() == 0) y[at] = a[0] + b[0] + number;
     }
@@ -99,7 +99,7 @@ struct gather_task {
     in<unsigned char> a, b, c;
     inout<unsigned char> y;
     u32 number;
-    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const noexcept
     {
         if (block.rank() != 0) return;
         const auto word = [](const unsigned char* bytes) { return *reinterpret_cast<const u32*>(first_word(bytes)); };
@@ -114,7 +114,7 @@ struct store_task {
     static constexpr bool brief = true;
     u64 address;
     u32 number;
-    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const noexcept
     {
         if (block.rank() == 0) *reinterpret_cast<u32*>(address) = number;
     }

@@ -159,7 +159,7 @@ struct add_task {
     static constexpr bool brief = true;
     inout<u64> sum;
     soak_key key;
-    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const noexcept
     {
         if (block.rank() != 0) return;
         const soak_board board = key.board();
