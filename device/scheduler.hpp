@@ -1027,9 +1027,10 @@ private:
     SLIPSTREAM_BOTH u32 chain_at_head(team_type& team, ones& tasks)
     {
         const u32 in_row = team.mask32([&](u32 k) {
-            const u32 before = ready_.peek(k - (k != 0)).slot(); // no branches
+            const bool one = k < tasks.count;
+            const u32 before = ready_.peek(one && k != 0 ? k - 1 : 0).slot();
             const u32 p = P::get(s_.waits_near[tasks.slot(k) * waits_near_max]).slot;
-            return (k < tasks.count) & waits_for_one(tasks, k) & ((k == 0) | (p == before));
+            return one & waits_for_one(tasks, k) & ((k == 0) | (p == before));
         });
         return in_row == ~0u ? 32 : lowest_bit(~in_row);
     }
