@@ -1255,6 +1255,49 @@ TEST_CASE("a chain goes to one worker as far as its mailbox has room, and on to 
     t.check_empty();
 }
 
+TEST_CASE("a chain fills mailboxes that are not empty, and never more than there is room", "[device][staging][chaining]")
+{
+    constexpr u32 depth = P::mailbox_depth, workers = 40;
+    staging_test t(workers, 128, true);
+    for (u32 slot = 0; slot < workers; ++slot) t.put(slot);
+    t.settle();
+    // As many as may be staged beside these: behind the first, behind the second, and two thirds of a mailbox behind the third.
+    for (u32 slot = workers; slot < 2 * workers; ++slot) t.put_behind(slot, {slot == workers ? 0 : slot - 1});
+    t.settle();
+    const auto due = [&](u32 w) { return t.engine.s.sent[w] - t.engine.s.seen[w]; };
+    CHECK((due(0) == depth && due(1) == depth && due(2) == 1 + workers - 2 * (depth - 1) && due(3) == 1));
+    for (u32 w = 0; w < workers; ++w) t.answer(w, t.take(w, w, 0));
+    for (u32 i = 0; i < workers; ++i) {
+        const u32 w = i / (depth - 1), slot = workers + i;
+        if (i % (depth - 1) != 0 || i == 0) {
+            run_behind(t, w, slot);
+            continue;
+        }
+        const mail letter = t.take(w, slot, 1); // waits for the one before it, on another worker
+        CHECK_FALSE(letter.follows());
+        REQUIRE(t.ports[w].await(t.engine.team, letter) == verdict::run);
+        t.answer(w, letter);
+    }
+    t.settle();
+    CHECK(t.take_retired() == 2 * workers);
+    t.check_empty();
+}
+
+TEST_CASE("tasks that wait for one each, and not for the one before them, are no chain", "[device][staging][chaining]")
+{
+    constexpr u32 row = 6;
+    staging_test t(16, 64, true);
+    for (u32 slot = 0; slot < row; ++slot) t.put(slot);
+    t.settle();
+    for (u32 slot = row; slot < 2 * row; ++slot) t.put_behind(slot, {slot - row});
+    t.settle();
+    for (u32 w = 0; w < row; ++w) t.answer(w, t.take(w, w, 0));
+    for (u32 w = 0; w < row; ++w) run_behind(t, w, row + w);
+    t.settle();
+    CHECK(t.take_retired() == 2 * row);
+    t.check_empty();
+}
+
 TEST_CASE("a parcel is cut where a mailbox ends, but not within a diamond: each task waits for all that it must",
           "[device][staging][chaining]")
 {
