@@ -25,8 +25,8 @@
 //     one: below), has one block and the mailbox has room; not if it waits for one on another worker, too, or for more than
 //     three. The worker needs no word of anybody for it. Of several that wait for the same task one comes behind it, of brief
 //     ones two, one behind the other; of several that a task waits for, that is the one that was linked last, if it is among
-//     them. Whole chains go out together, cut where a mailbox ends: hand_out_ones(), cut_chains(). Of brief tasks that are a chain
-//     and nothing else by fewer instructions, since this role bounds them: hand_out_chain().
+//     them. Whole chains go out together, cut where a mailbox ends: hand_out_ones(), cut_chains(). In engines of one part, brief
+//     tasks at the head of a parcel that are a chain and nothing else by fewer instructions: hand_out_chain().
 //   bypassed (bypass.hpp): ingest has mailed it. Its answer and its turn in the ready queue, whichever is later, complete it.
 //   broadcast (broadcast.hpp): of several brief blocks, while nothing but such tasks is out: one mail for all workers, up to twelve
 //     tasks ahead. Before any other mail they are taken into each worker's books.
@@ -1035,7 +1035,10 @@ private:
         return in_row == ~0u ? 32 : lowest_bit(~in_row);
     }
 
-    /// Mails the first `count` tasks, which are such a chain, as hand_out_ones() would, by less than half of its instructions.
+    /// Mails the first `count` tasks, which are such a chain, as hand_out_ones() would a parcel of them alone, by less than half of
+    /// its instructions. What that one would see of those behind them in the parcel is not looked at: where the chain goes on
+    /// elsewhere it may take a worker for whose last task another one of them comes; a second task that waits for the chain's last
+    /// but one comes with an answer of its own; and a diamond behind the chain may be cut in its midst.
     SLIPSTREAM_BOTH u32 hand_out_chain(team_type& team, ones& tasks, u32 count, u32 depth)
     {
         constexpr u32 places_each = P::mailbox_depth;

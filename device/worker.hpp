@@ -24,7 +24,8 @@
 // One that follows and waits for nobody elsewhere: nothing of that. Where both are brief and nobody elsewhere was known to
 // wait for the mail before it (or that is the first of two that wait for one: see scheduler), they are answered by one fence,
 // a full mailbox at most: what is left of a hop is the recorder's store and an addition, a load from fast memory (has it
-// failed? Not asked of a type that never does), and where the next one is of another type the branch to that.
+// failed, or is there a park? Not asked behind a type that never fails), and where the next one is of another type the branch to
+// that.
 //
 // One that crosses (crossing_stage.hpp): out of line, see crossing_worker.hpp.
 // A blank (watch.hpp): an addition that is waited for, then looks at the ring, out of line.

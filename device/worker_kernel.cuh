@@ -475,7 +475,8 @@ __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>
                         }
                         __syncthreads();
                         if (!goes_on) break;
-                        // Who never fails is not asked: a park waits for all that are answered with it.
+                        // Who never fails is not asked, nor whether a park was seen when the one before was answered: it waits for
+                        // these, and where such rows come one behind the other for all that were read.
                         if (!never_fails_here<Task>() && shared.ends[turn].stands()) break;
                         at_once >>= 1;
                         turn = worker_shared::turn_after(turn);
@@ -591,7 +592,8 @@ __global__ void __launch_bounds__(Threads) plain_kernel(const __grid_constant__ 
     cudaGridDependencySynchronize();
 #endif
     __shared__ block_failure failure; // a plain launch has nobody to tell
-    cuda_block<Threads> block(blockIdx.x, gridDim.x, dynamic_shared, &failure);
+    block_failure* const told = never_fails<Task, cuda_block<Threads>>() ? nullptr : &failure;
+    cuda_block<Threads> block(blockIdx.x, gridDim.x, dynamic_shared, told);
     task(block);
 }
 

@@ -11,7 +11,7 @@
 //   warp_reduce_add(value), warp_scan_add(value)   the same over 32 lanes (1 on the host)
 //   fail(code)                   the task has failed; 0 is ignored. Of one block the first code stays, of several blocks that of
 //                                any one. The body should return soon after; other blocks may still run. See task_status.
-//                                Not in a body that is noexcept
+//                                Not in a body that is noexcept, which promises that (task.hpp)
 // A body throws nothing: on the GPU it cannot, and an exception that leaves one on the host device ends the process
 // (std::terminate).
 // On the GPU a block has 256 threads, or as many as the task type says: `static constexpr u32 threads`, 32, 64 or 128. A worker

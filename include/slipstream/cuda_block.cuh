@@ -50,7 +50,7 @@ public:
     template <class T> __device__ T* shared(u32) const { return static_cast<T*>(shared_); }
     template <class T> __device__ T warp_reduce_add(T value) { return warp_sum(value); }
 
-    /// Any thread may call it. Not of a body that promised never to.
+    /// Any thread may call it; in a body that promises never to (noexcept) it ends the CUDA context.
     __device__ void fail(u32 code)
     {
         if (code == 0) return;

@@ -5,6 +5,8 @@
 #include <slipstream/builtin_tasks.hpp>
 #include <slipstream/short_message.hpp>
 #include <slipstream/task.hpp>
+#include <cstdio>
+#include <exception>
 
 namespace slipstream {
 
@@ -73,24 +75,18 @@ constexpr void check_body()
                             "It is const because each block gets a copy of the struct: what a body writes there, nobody sees");
 }
 
-/// What a body that is noexcept is compiled against once more, and never run with.
-struct block_that_cannot_fail : host_block {
-    template <class Code> void fail(Code)
-    {
-        static_assert(sizeof(Code) == 0, "a body that is noexcept promises never to fail: without noexcept it may call fail()");
-    }
-};
-template <class T>
-void run_without_fail(const T& task, block_that_cannot_fail& block)
+/// Like an exception that leaves a function which is noexcept.
+[[noreturn]] inline void break_off(const char* name, u32 code)
 {
-    task(block);
+    std::fprintf(stderr, "slipstream: the body of %s is noexcept, which promises that it never fails, and called fail(%u)\n",
+                 name, code);
+    std::terminate();
 }
 
 template <class T>
 void run_on_host(const void* task, host_block& block)
 {
     check_body<T>();
-    if constexpr (requires(const T& t) { requires noexcept(t(block)); }) static_cast<void>(&run_without_fail<T>);
     if constexpr (!requires(const T& t) { t(block); }) {
     } else if constexpr (std::is_empty_v<T>) {
         T{}(block);
@@ -99,6 +95,8 @@ void run_on_host(const void* task, host_block& block)
         std::memcpy(static_cast<void*>(&copy), task, sizeof(T));
         static_cast<const T&>(copy)(block);
     }
+    if constexpr (never_fails<T, host_block>())
+        if (block.failure() != 0) break_off(name_of<T>(), block.failure());
 }
 
 template <class... Tasks>

@@ -17,9 +17,9 @@
 // `u32 shared_bytes` of scratch memory (block.hpp); and `bool brief`, a promise: its bodies take a few microseconds at most,
 // whatever their arguments, and wait for nothing outside the block.
 //
-// A body that is noexcept promises never to call block.fail(): to do so does not compile, and where the compiler does not see it,
-// it ends the process's CUDA context, as a body that faults does. In a chain of brief tasks nobody looks then, between two bodies,
-// whether the first one failed, which is a tenth of such a task.
+// A body that is noexcept promises never to call block.fail(), but with 0. One that does all the same ends the process
+// (std::terminate), as an exception would that leaves it, or on the GPU its CUDA context, like a body that faults. In a chain of
+// brief tasks nobody looks then, between two bodies, whether the first one failed, which is a tenth of such a task.
 //
 // In a chain of brief one-block tasks, where nobody but the next one was known to wait for each, a worker goes from body to body
 // and tells of up to sixteen of them with one fence, instead of a fence for each. Of two such tasks that wait for the same one,
@@ -227,11 +227,14 @@ constexpr bool is_brief()
     }
 }
 
-/// Does T promise that its bodies never call block.fail(), by one that is noexcept?
+/// Does T promise that its bodies never call block.fail(), by one that is noexcept? Of blocks of this type.
 template <class T, class Block>
 constexpr bool never_fails()
 {
-    return noexcept(std::declval<const T&>()(std::declval<Block&>()));
+    if constexpr (requires(const T& task, Block& block) { task(block); })
+        return noexcept(std::declval<const T&>()(std::declval<Block&>()));
+    else
+        return false;
 }
 
 /// The type-table entry of T: where its access members and its other words lie.
