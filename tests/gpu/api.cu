@@ -427,7 +427,7 @@ TEST_CASE("a task fails in a chain of others that promise not to: those before i
             buffer<u64> x(rt, 512);
             std::vector<u64> values(x.size(), 5);
             x.upload(values);
-            // As long as mailboxes and parcels are, and longer: each place of them is that of the task that fails.
+            // As long as mailboxes and parcels are, and longer: the task that fails has any place in them, by what had come.
             const u32 before = round, after = 40;
             std::vector<task_handle> run, left;
             for (u32 i = 0; i < before; ++i) run.push_back(rt.submit(step_task{x}));
