@@ -165,6 +165,16 @@ struct cuda_platform {
 #undef SLIPSTREAM_STORE128
     }
 
+    /// By those threads that say so, relaxed, of system scope. Without a branch, so that whole warps go on.
+    __device__ static __forceinline__ void store_if(bool stores, edge, chunk_word& c, const abi::chunk& v)
+    {
+        asm volatile("{\n\t.reg .pred stores;\n\t.reg .b128 v;\n\t.reg .b64 lo, hi;\n\tsetp.ne.u32 stores, %5, 0;\n\t"
+                     "mov.b64 lo, {%1, %2};\n\tmov.b64 hi, {%3, %4};\n\tmov.b128 v, {lo, hi};\n\t"
+                     "@stores st.relaxed.sys.global.b128 [%0], v;\n\t}" ::"l"(&c.raw),
+                     "r"(v.w[0]), "r"(v.w[1]), "r"(v.w[2]), "r"(v.w[3]), "r"(u32{stores})
+                     : "memory");
+    }
+
     __device__ static __forceinline__ void fence(edge, order o, scope s)
     {
 #define SLIPSTREAM_FENCE(kind)                                                                                         \

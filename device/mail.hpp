@@ -22,6 +22,8 @@ struct mail {
     SLIPSTREAM_BOTH bool follows() const { return (slot_and_type & follows_bit) != 0; } ///< waits for the mail before it on this
                                                                                         ///< worker, and perhaps others
     SLIPSTREAM_BOTH u32 type() const { return slot_and_type >> 16; }
+    /// Where the bits lie: on the GPU one instruction behind the load.
+    SLIPSTREAM_BOTH bool of_type(u32 type) const { return ((slot_and_type ^ type << 16) & 0xffff0000) == 0; }
     SLIPSTREAM_BOTH u32 block() const { return block_and_waits & block_mask; }
     SLIPSTREAM_BOTH bool broadcast() const { return (block_and_waits & broadcast_bit) != 0; } ///< see below
     /// A broadcast of which this worker has no block.

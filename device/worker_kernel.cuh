@@ -156,6 +156,10 @@ __device__ __forceinline__ void draw_blocks(worker_port<cuda_platform>& port, co
     if (threadIdx.x == 0) port.set_runs(runs);
 }
 
+/// Of a register: what it is made of stands in front of this, what is made of it behind. Else a compiler puts what is small where
+/// it likes: before a barrier, where all threads then wait for a load; behind a body, where nothing hides it.
+__device__ __forceinline__ void pin(u32& value) { asm volatile("" : "+r"(value)); }
+
 /// What all threads look at when a body is over.
 struct alignas(8) body_end {
     block_failure failure;
@@ -183,12 +187,11 @@ struct worker_shared {
     __device__ static u32 turn_after(u32 turn) { return (turn + 1) % 4; }
     __device__ static u32 turn_before(u32 turn) { return (turn + 3) % 4; }
     __device__ const u32* words_of(u32 number) const { return words[number % P::mailbox_depth]; }
-    __device__ struct_head head_of(u32 number) const
+    __device__ struct_head head_at(u32 place) const
     {
-        const auto* const from = reinterpret_cast<const uint4*>(words_of(number));
+        const auto* const from = reinterpret_cast<const uint4*>(words[place]);
         return {{from[0], from[1]}};
     }
-    __device__ const flight_record& flight_of(u32 number) const { return flights[number % P::mailbox_depth]; }
 };
 
 /// The same object, by an address that lies in a register. Where a shared variable is named, ptxas has the SM asked for its
@@ -362,9 +365,10 @@ __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>
     struct_head head; // of the one in hand, or of that one
     flight_record flight{}; // the recorder's: the leader has enough to do
     P::chunk_word* const flight_place = port.flight_place();
-    const auto ask_for = [&](u32 number) {
-        head = shared.head_of(number);
-        if (recorder) flight = shared.flight_of(number);
+    const auto note = [&] { P::store_if(recorder, edge::P3_recorder, *flight_place, flight.encode()); };
+    const auto ask_for = [&](u32 place) {
+        head = shared.head_at(place);
+        if (recorder) flight = shared.flights[place];
     };
     inbox<P>::plan_type plan{};
     u32 plain = 0; // of the findings; 0 of a mail that is answered otherwise
@@ -386,7 +390,7 @@ __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>
         } else {
             const auto load = [&] { // now, so that nothing is left to be loaded when the wait is over
                 blocks = shared.blocks[mine.tag % P::mailbox_depth];
-                ask_for(mine.tag);
+                ask_for(mine.tag % P::mailbox_depth);
             };
             early = aside = Alone && inbox<P>::findings::awaits_early(plain, mine.tag + 1);
             if (early) {
@@ -459,49 +463,52 @@ __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>
                     const u32* words = shared.words_of(number);
                     if (leader && port.logs()) shared.times.start_ns = P::clock_ns(); // then none goes on
                     u32 at_once = plan.at_once_from(number), place = number % P::mailbox_depth;
+                    note();
+                    __syncwarp(); // bodies begin with whole warps, whatever became of the leader's branch
                     SLIPSTREAM_ONE_COPY
                     for (;;) {
-                        if (recorder) port.note_flight(flight, *flight_place);
-                        __syncwarp(); // bodies begin with whole warps, whatever became of these branches
                         const Task task = task_of<Task>(head, words);
+                        place = (place + 1) % P::mailbox_depth; // the next one's
+                        pin(place);
                         if (threads_of<Task>() == worker_threads || threadIdx.x < threads_of<Task>())
                             run_block(task, 0, threadIdx.x, block, blocks, arena, shared.ends[turn].failure);
-                        const bool goes_on = (at_once & 1) != 0;
-                        u32 next_type;
-                        if (goes_on) { // on the way while others finish
-                            place = (place + 1) % P::mailbox_depth;
-                            ask_for(place);
-                            next_type = box.letters[place].type();
+                        if ((at_once & 1) == 0) {
+                            mail last = box.letter(number); // on the way while others finish
+                            __syncthreads();
+                            pin(last.slot_and_type);
+                            // Most often, and others wait for it: at once, not behind what brings all types' branches together.
+                            if ((plain & 1) != 0 && leader) {
+                                auto* const finished = port.finished_of(last);
+                                const u32 code = never_fails_here<Task>() ? 0 : shared.ends[turn].failure.code;
+                                port.release();
+                                if (!failed_before && code == 0) {
+                                    port.answer_released(last, *finished);
+                                    port.count_flights(1);
+                                    answered = true;
+                                }
+                            }
+                            return;
                         }
+                        ask_for(place); // likewise
+                        mail follower = box.letters[place];
                         __syncthreads();
-                        if (!goes_on) break;
+                        pin(follower.slot_and_type);
                         // Who never fails is not asked, nor whether a park was seen when the one before was answered: it waits for
                         // these, and where such rows come one behind the other for all that were read.
-                        if (!never_fails_here<Task>() && shared.ends[turn].stands()) break;
+                        if (!never_fails_here<Task>() && shared.ends[turn].stands()) return;
                         at_once >>= 1;
                         turn = worker_shared::turn_after(turn);
                         number = tag_of(number + 1);
                         block = 0;
                         blocks = 1;
-                        if (next_type != type) {
-                            type = next_type;
+                        if (!follower.of_type(type)) {
+                            type = follower.type();
                             waits = false;
                             changes = true;
                             return;
                         }
-                        words = shared.words_of(place);
-                    }
-                    // Most often, and others wait for it: at once, not behind what brings all types' branches together again.
-                    if ((plain & 1) != 0 && leader) {
-                        const mail last = box.letter(number);
-                        auto* const finished = port.finished_of(last);
-                        const u32 code = shared.ends[turn].failure.code;
-                        port.release();
-                        if (!failed_before && code == 0) {
-                            port.answer_released(last, *finished);
-                            port.count_flights(1);
-                            answered = true;
-                        }
+                        words = shared.words[place];
+                        note();
                     }
                 });
             } while (changes);
@@ -525,7 +532,7 @@ __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>
             at_hand = (plain & 1) == 0 && plan.goes_on(number);
             if (at_hand) { // all loads together
                 next = box.letter(number + 1);
-                ask_for(number + 1);
+                ask_for((number + 1) % P::mailbox_depth);
                 at_hand = !shared.ends[turn].stands();
             } else if (mine.bypassed() && leader && !failed_before && shared.ends[turn].failure.code == 0 && !port.logs()) {
                 port.answer_bypassed(box.letter(number)); // the host waits for it

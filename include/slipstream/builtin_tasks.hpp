@@ -10,7 +10,7 @@ struct copy_task {
     in<unsigned char> from;
     out<unsigned char> to;
 
-    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const noexcept
     {
         struct alignas(16) wide {
             u32 w[4];
@@ -36,7 +36,7 @@ struct fill_task {
     out<unsigned char> to;
     u32 value;
 
-    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const noexcept
     {
         for (u64 i = block.global_rank(); i < to.size(); i += block.global_size()) to[i] = static_cast<unsigned char>(value);
     }
@@ -46,7 +46,7 @@ struct fill_task {
 struct marker_task {
     static constexpr const char* name = "marker";
     static constexpr bool brief = true;
-    template <class Block> SLIPSTREAM_BODY void operator()(Block&) const {}
+    template <class Block> SLIPSTREAM_BODY void operator()(Block&) const noexcept {}
 };
 
 } // namespace slipstream

@@ -1110,7 +1110,9 @@ TEST_CASE("mails, waits and reports keep their fields apart", "[device][staging]
     CHECK((letter.block() == mail::block_mask && letter.waits() == device::waits_max && letter.task() == 1u << 30
            && letter.tickets()));
     CHECK((letter.slot() == 7 && letter.type() == 3 && !letter.follows() && !letter.joins()));
+    CHECK((letter.of_type(3) && !letter.of_type(2) && !letter.of_type(0x8003)));
     const mail behind{(device::window_slots_max - 1) | mail::follows_bit | 0xffffu << 16, mail::joins_bit, 5, 5};
+    CHECK((behind.of_type(0xffff) && !behind.of_type(0)));
     CHECK((behind.slot() == device::window_slots_max - 1 && behind.type() == 0xffff && behind.follows() && behind.joins()
            && behind.staged()));
     CHECK((behind.block() == 0 && behind.waits() == 0 && !behind.brief()));
