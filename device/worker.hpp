@@ -369,7 +369,8 @@ public:
         SLIPSTREAM_ONE_COPY
         for (u32 attempt = 0;;) {
             const finished_count count{P::load(edge::A12_finished, finished, order::acquire, scope::device)};
-            if (count.reached(only.target)) return count.has_failures() ? awaited::look : awaited::runs;
+            const u32 what = P::keep(static_cast<u32>(count.has_failures() ? awaited::look : awaited::runs));
+            if (count.reached(only.target)) return static_cast<awaited>(what);
             P::pause(attempt);
             if (++attempt != polls) continue;
             if (once) return awaited::not_yet;

@@ -156,10 +156,6 @@ __device__ __forceinline__ void draw_blocks(worker_port<cuda_platform>& port, co
     if (threadIdx.x == 0) port.set_runs(runs);
 }
 
-/// Of a register: what it is made of stands in front of this, what is made of it behind. Else a compiler puts what is small where
-/// it likes: before a barrier, where all threads then wait for a load; behind a body, where nothing hides it.
-__device__ __forceinline__ void pin(u32& value) { asm volatile("" : "+r"(value)); }
-
 /// What all threads look at when a body is over.
 struct alignas(8) body_end {
     block_failure failure;
@@ -461,27 +457,26 @@ __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>
                         if (became != awaited::runs) return;
                     }
                     const u32* words = shared.words_of(number);
+                    u32 at_once = P::keep(plan.at_once_from(number)), place = P::keep(number % P::mailbox_depth);
                     if (leader && port.logs()) shared.times.start_ns = P::clock_ns(); // then none goes on
-                    u32 at_once = plan.at_once_from(number), place = number % P::mailbox_depth;
                     note();
                     __syncwarp(); // bodies begin with whole warps, whatever became of the leader's branch
                     SLIPSTREAM_ONE_COPY
                     for (;;) {
                         const Task task = task_of<Task>(head, words);
-                        place = (place + 1) % P::mailbox_depth; // the next one's
-                        pin(place);
+                        place = P::keep((place + 1) % P::mailbox_depth); // the next one's
                         if (threads_of<Task>() == worker_threads || threadIdx.x < threads_of<Task>())
                             run_block(task, 0, threadIdx.x, block, blocks, arena, shared.ends[turn].failure);
                         if ((at_once & 1) == 0) {
                             mail last = box.letter(number); // on the way while others finish
                             __syncthreads();
-                            pin(last.slot_and_type);
+                            last.slot_and_type = P::keep(last.slot_and_type);
                             // Most often, and others wait for it: at once, not behind what brings all types' branches together.
-                            if ((plain & 1) != 0 && leader) {
+                            if ((plain & 1) != 0 && leader && !failed_before) {
                                 auto* const finished = port.finished_of(last);
                                 const u32 code = never_fails_here<Task>() ? 0 : shared.ends[turn].failure.code;
                                 port.release();
-                                if (!failed_before && code == 0) {
+                                if (code == 0) {
                                     port.answer_released(last, *finished);
                                     port.count_flights(1);
                                     answered = true;
@@ -492,7 +487,7 @@ __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>
                         ask_for(place); // likewise
                         mail follower = box.letters[place];
                         __syncthreads();
-                        pin(follower.slot_and_type);
+                        follower.slot_and_type = P::keep(follower.slot_and_type);
                         // Who never fails is not asked, nor whether a park was seen when the one before was answered: it waits for
                         // these, and where such rows come one behind the other for all that were read.
                         if (!never_fails_here<Task>() && shared.ends[turn].stands()) return;
