@@ -35,6 +35,17 @@ struct faulty_task {
     }
 };
 
+/// Fails, having promised that it never does.
+struct unfaithful_task {
+    static constexpr const char* name = "unfaithful";
+    out<u64> x;
+    u32 code;
+    template <class Block> SLIPSTREAM_BODY void operator()(Block& block) const noexcept
+    {
+        if (block.rank() == 0) block.fail(code);
+    }
+};
+
 /// Runs for so many nanoseconds; 0: for ever.
 struct spin_task {
     static constexpr const char* name = "spin";
@@ -98,10 +109,10 @@ struct step_task {
 /// One worker an SM is enough here, and half as long to compile.
 class fault_engine : public runtime_base {
 public:
-    using list = task_list<faulty_task, spin_task, mistaken_task, step_task, copy_task, fill_task, marker_task>;
+    using list = task_list<faulty_task, unfaithful_task, spin_task, mistaken_task, step_task, copy_task, fill_task, marker_task>;
     explicit fault_engine(const config& c)
-        : runtime_base(c, detail::image_for_workers<detail::platforms, 1, faulty_task, spin_task, mistaken_task, step_task,
-                                                    copy_task, fill_task, marker_task>())
+        : runtime_base(c, detail::image_for_workers<detail::platforms, 1, faulty_task, unfaithful_task, spin_task, mistaken_task,
+                                                    step_task, copy_task, fill_task, marker_task>())
     {
     }
     template <class Task> task_handle submit(const Task& task, const submit_options& o = {})
@@ -157,8 +168,8 @@ config on_host()
     return c;
 }
 
-/// A task that breaks the context while another one runs on two workers.
-void device_fault(fault kind)
+/// A task that breaks the context, made for a buffer, while another one runs on two workers.
+template <class Make> void device_fault(Make make)
 {
     auto rt = std::make_unique<fault_engine>(gpu());
     auto x = std::make_unique<buffer<u64>>(*rt, 8);
@@ -172,7 +183,7 @@ void device_fault(fault kind)
             break;
         std::this_thread::sleep_for(1ms);
     }
-    const task_handle culprit = rt->submit(faulty_task{*x, static_cast<u32>(kind)}, {.name = "culprit"});
+    const task_handle culprit = rt->submit(make(*x), {.name = "culprit"});
     const std::string text = thrown([&] { (void)rt->wait(culprit); });
     say("wait", text);
     say("submission", std::to_string(culprit.ring) + ":" + std::to_string(culprit.position));
@@ -183,6 +194,16 @@ void device_fault(fault kind)
     say("runtime", "destroyed");
     say("new runtime on the GPU", health(gpu()));
     say("new runtime on the host", health(on_host()));
+}
+
+void device_fault(fault kind)
+{
+    device_fault([=](const buffer<u64>& x) { return faulty_task{x, static_cast<u32>(kind)}; });
+}
+
+void broken_promise()
+{
+    device_fault([](const buffer<u64>& x) { return unfaithful_task{x, 7}; });
 }
 
 void endless()
@@ -324,6 +345,7 @@ int main(int count, char** arguments)
     if (what == "illegal") device_fault(fault::illegal);
     else if (what == "trap") device_fault(fault::trap);
     else if (what == "misaligned") device_fault(fault::misaligned);
+    else if (what == "broken_promise") broken_promise();
     else if (what == "endless") endless();
     else if (what == "abandoned") abandoned();
     else if (what == "stall") stall();

@@ -45,11 +45,11 @@ class Faults(unittest.TestCase):
         self.assertEqual(self.said("healthy")["new runtime on the GPU"], "nothing")
         return time.monotonic() - start
 
-    def device_fault(self, fault, error):
+    def device_fault(self, fault, error, task="faulty"):
         said = self.said(fault)
         where = said["submission"]
         self.has(said["wait"], "device_error", error, "context is lost", "new process", "block 0 of spin 'bystander' (submission 0:",
-                 "block 1 of spin 'bystander' (submission 0:", f"block 0 of faulty 'culprit' (submission {where})", "on SM", "hold no unfinished task")
+                 "block 1 of spin 'bystander' (submission 0:", f"block 0 of {task} 'culprit' (submission {where})", "on SM", "hold no unfinished task")
         self.assertEqual(said["submit says the same"], "yes")
         self.assertEqual(said["what was done before"], "complete")
         self.assertEqual(said["runtime"], "destroyed")
@@ -67,6 +67,9 @@ class Faults(unittest.TestCase):
 
     def test_a_misaligned_access(self):
         self.device_fault("misaligned", "cudaErrorMisalignedAddress")
+
+    def test_a_body_that_is_noexcept_and_fails(self):
+        self.device_fault("broken_promise", "cudaError", "unfaithful")
 
     def test_a_body_that_never_ends_blocks_neither_deadlines_nor_the_end_of_the_process(self):
         start = time.monotonic()
