@@ -539,7 +539,8 @@ __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>
                 port.log_flight(last, last.block(), 1, shared.times, port.runs() + 1 + box.owed(number));
             }
         } else {
-            // By its letter: what is needed behind the bodies is in no register, they are the bodies'.
+            // By its letter: what is needed behind the bodies is in no register, they are the bodies'. What is not needed there has
+            // values of its own then, so that ptxas need not keep the old ones.
             draw_all_blocks<List>(port, box.letter(mine.tag), type, blocks, shared.words_of(mine.tag), arena,
                                   shared.ends[turn].failure);
             __syncthreads();
@@ -547,6 +548,9 @@ __device__ __forceinline__ void run_worker(const kernel_arguments<cuda_platform>
             plain = 0; // nobody but the leader knows what came last
             plan = leader ? box.found.plan : inbox<P>::plan_type{};
             at_hand = false;
+            mine = next = {};
+            head = {};
+            flight = {};
         }
         if (leader && !(at_hand && plan.answers_later(number))) {
             const mail last = box.letter(number);

@@ -90,18 +90,25 @@ __device__ __forceinline__ void tensor_tile(const Block& block, bf16_factor a, b
     const u32 lane = block.rank() % 32, warp = block.rank() / 32,
               first_row = warp / 2 * down * side, first_column = warp % 2 * across * side;
 
-    const auto fetch = [&](u32 slice) {
-        if (slice * gemm_slice < depth) {
-            u16* const to_a = scratch + slice % gemm_stages * stage_values;
-            u16* const to_b = to_a + gemm_side * slice_pitch_a;
-            for (u32 i = block.rank(); i < gemm_side * gemm_slice / copied; i += Block::size()) {
-                const u32 row_a = i / (gemm_slice / copied), column_a = i % (gemm_slice / copied) * copied;
-                __pipeline_memcpy_async(to_a + row_a * slice_pitch_a + column_a,
-                                        a.data + static_cast<u64>(row_a) * a.pitch + slice * gemm_slice + column_a, 2 * copied);
-                const u32 row_b = i / (gemm_side / copied), column_b = i % (gemm_side / copied) * copied;
-                __pipeline_memcpy_async(to_b + row_b * slice_pitch_b + column_b,
-                                        b.data + static_cast<u64>(slice * gemm_slice + row_b) * b.pitch + column_b, 2 * copied);
-            }
+    // What is copied of a slice: this thread's 16 bytes of rows so far apart.
+    constexpr u32 apart_a = Block::size() / (gemm_slice / copied), apart_b = Block::size() / (gemm_side / copied);
+    const u32 row_a = block.rank() / (gemm_slice / copied), column_a = block.rank() % (gemm_slice / copied) * copied;
+    const u32 row_b = block.rank() / (gemm_side / copied), column_b = block.rank() % (gemm_side / copied) * copied;
+    const u16* from_a = a.data + static_cast<u64>(row_a) * a.pitch + column_a;
+    const u16* from_b = b.data + static_cast<u64>(row_b) * b.pitch + column_b;
+    const u16* const end_a = from_a + depth;
+    u16* const to_a = scratch + row_a * slice_pitch_a + column_a;
+    u16* const to_b = scratch + gemm_side * slice_pitch_a + row_b * slice_pitch_b + column_b;
+    const auto fetch = [&](u32 stage) {
+        if (from_a != end_a) {
+            SLIPSTREAM_UNROLL
+            for (u32 i = 0; i < gemm_side / apart_a; ++i)
+                __pipeline_memcpy_async(to_a + stage + i * apart_a * slice_pitch_a, from_a + i * apart_a * a.pitch, 2 * copied);
+            SLIPSTREAM_UNROLL
+            for (u32 i = 0; i < gemm_slice / apart_b; ++i)
+                __pipeline_memcpy_async(to_b + stage + i * apart_b * slice_pitch_b, from_b + i * apart_b * b.pitch, 2 * copied);
+            from_a += gemm_slice;
+            from_b += gemm_slice * b.pitch;
         }
         __pipeline_commit(); // an empty one at the end, so that the waits below count alike
     };
@@ -115,33 +122,52 @@ __device__ __forceinline__ void tensor_tile(const Block& block, bf16_factor a, b
             for (u32 i = 0; i < 4; ++i) sums[m][n][i] = start;
         }
     }
-    // This lane's 16 bytes of the first piece of either factor, from the begin of a stage on.
+    // This lane's 16 bytes of the first piece of either factor in the first stage.
     const auto base = static_cast<u32>(__cvta_generic_to_shared(scratch));
-    const u32 at_a = 2 * ((first_row + lane % side) * slice_pitch_a + lane / side * 8);
-    const u32 at_b = 2 * (gemm_side * slice_pitch_a + lane % side * slice_pitch_b + first_column + lane / side * 8);
-    for (u32 slice = 0; slice + 1 < gemm_stages; ++slice) fetch(slice);
-    SLIPSTREAM_ONE_COPY
-    for (u32 slice = 0; slice * gemm_slice < depth; ++slice) {
-        __pipeline_wait_prior(gemm_stages - 2);
-        block.sync(); // this slice is there, and everybody is done with the one before, whose place is filled next
-        fetch(slice + gemm_stages - 1);
-        const u32 stage = base + 2 * (slice % gemm_stages * stage_values);
+    const u32 at_a = base + 2 * ((first_row + lane % side) * slice_pitch_a + lane / side * 8);
+    const u32 at_b = base + 2 * (gemm_side * slice_pitch_a + lane % side * slice_pitch_b + first_column + lane / side * 8);
+    struct pieces {
+        u32 left[down][4], right[across][4];
+    };
+    static_assert(gemm_slice == 2 * side);
+    const auto load_half = [&](pieces& to, u32 stage, u32 k) { // from column k of the left slice, row k of the right one
+        u32 from_a = at_a + 2 * stage, from_b = at_b + 2 * stage;
+        asm("" : "+r"(from_a), "+r"(from_b)); // the pieces lie at constants from these: nvcc would keep an address for each
         SLIPSTREAM_UNROLL
-        for (u32 k = 0; k < gemm_slice; k += side) {
-            u32 left[down][4], right[across][4];
+        for (u32 m = 0; m < down; ++m) load_piece(to.left[m], from_a + 2 * (m * side * slice_pitch_a + k));
+        SLIPSTREAM_UNROLL
+        for (u32 n = 0; n < across; ++n) load_piece_turned(to.right[n], from_b + 2 * (k * slice_pitch_b + n * side));
+    };
+    const auto multiply = [&](const pieces& by) {
+        SLIPSTREAM_UNROLL
+        for (u32 m = 0; m < down; ++m) {
             SLIPSTREAM_UNROLL
-            for (u32 m = 0; m < down; ++m) load_piece(left[m], stage + at_a + 2 * (m * side * slice_pitch_a + k));
-            SLIPSTREAM_UNROLL
-            for (u32 n = 0; n < across; ++n) load_piece_turned(right[n], stage + at_b + 2 * (k * slice_pitch_b + n * side));
-            SLIPSTREAM_UNROLL
-            for (u32 m = 0; m < down; ++m) {
-                SLIPSTREAM_UNROLL
-                for (u32 n = 0; n < across; ++n) {
-                    add_product(sums[m][2 * n], left[m], right[n][0], right[n][1]);
-                    add_product(sums[m][2 * n + 1], left[m], right[n][2], right[n][3]);
-                }
+            for (u32 n = 0; n < across; ++n) {
+                add_product(sums[m][2 * n], by.left[m], by.right[n][0], by.right[n][1]);
+                add_product(sums[m][2 * n + 1], by.left[m], by.right[n][2], by.right[n][3]);
             }
         }
+    };
+
+    // A slice's first half is in registers before its turn comes, its second one before the barrier in its midst: ptxas moves no
+    // load across a barrier, or from turn to turn, where it else lets each wait until it is needed. And from that barrier on the
+    // slice's place is free.
+    for (u32 stage = 0; stage < gemm_stages; ++stage) fetch(stage * stage_values);
+    __pipeline_wait_prior(gemm_stages - 1);
+    block.sync();
+    pieces first, second;
+    load_half(first, 0, 0);
+    u32 stage = 0;
+    SLIPSTREAM_ONE_COPY
+    for (u32 left_over = depth; left_over != 0; left_over -= gemm_slice) {
+        load_half(second, stage, side);
+        __pipeline_wait_prior(gemm_stages - 2);
+        block.sync(); // the next slice is there, and everybody has all of this one
+        fetch(stage);
+        stage = stage == (gemm_stages - 1) * stage_values ? 0 : stage + stage_values;
+        multiply(first);
+        load_half(first, stage, 0); // in vain behind the last one
+        multiply(second);
     }
     // A lane has two neighbours in rows lane / 4 and that + 8 of each 16 x 8 sums.
     SLIPSTREAM_UNROLL
