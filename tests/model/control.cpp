@@ -45,14 +45,20 @@ struct stays_stopped : with_aborts {
         with_aborts::store(e, w, v, o, s);
     }
 };
+struct deep_stays_stopped : stays_stopped {
+    static constexpr u32 mailbox_depth = 4;
+};
 constexpr u64 forever_ns = u64{1} << 60;
 
 /// each_task: for every task before the next one is submitted, by the early mark or else the low-water mark.
 enum class host_waits { low_water, bits, each_task };
 
+/// What is done before the walk begins.
+enum class begin { submitted, linked };
+
 /// At most, in an execution since the last reset.
 struct {
-    u32 staged, paused, skipped, bypassed, sent_to_all, taken_from_ring;
+    u32 staged, paused, skipped, bypassed, sent_to_all, taken_from_ring, past_stop;
     bool drawn_ahead;
 } seen;
 
@@ -76,10 +82,11 @@ template <class P> void run_admission(const small_engine<P>& e)
 
 template <class P = P1>
 report engine_run(const std::vector<test_task>& program, options how, bool park, host_waits by,
-                  engine_size size = {.ring_slots = 2, .window_used = 2})
+                  engine_size size = {.ring_slots = 2, .window_used = 2}, begin from = begin::submitted)
 {
     const report r = explore(how, [&, park, by](execution& ex) {
         auto e = std::make_shared<small_engine<P>>(program, size);
+        if (from == begin::linked) e->link_all();
         auto boundary = std::make_shared<launches>();
         label(boundary->left, "left");
         label(boundary->round, "round");
@@ -99,7 +106,7 @@ report engine_run(const std::vector<test_task>& program, options how, bool park,
         ex.spawn("submitter", host_thread(), [=] {
             const u32 count = static_cast<u32>(e->tasks.size());
             u32 n = 0;
-            for (u32 i = 0; i < count; ++i) {
+            for (u32 i = 0; from == begin::submitted && i < count; ++i) {
                 check(e->submit(i, [&n] {
                     P::pause(n++);
                     return true;
@@ -150,7 +157,8 @@ report engine_run(const std::vector<test_task>& program, options how, bool park,
             e->check_against_oracle();
             seen = {std::max(seen.staged, e->staged), std::max(seen.paused, e->paused), std::max(seen.skipped, e->skipped),
                     std::max(seen.bypassed, e->bypassed), std::max(seen.sent_to_all, e->s.broadcast->number),
-                    std::max(seen.taken_from_ring, e->taken_from_ring), seen.drawn_ahead || e->drawn_ahead};
+                    std::max(seen.taken_from_ring, e->taken_from_ring), std::max(seen.past_stop, e->past_stop),
+                    seen.drawn_ahead || e->drawn_ahead};
         });
     });
     std::cout << r.line() << "\n";
@@ -228,6 +236,31 @@ TEST_CASE("staging, through drain and through a park: who waits with a staged ma
                                         host_waits::bits, small).failure);
     CHECK_FALSE(engine_run(chain, walks("engine, staged, drain", 3000), false, host_waits::low_water, small).failure);
     CHECK_FALSE(engine_run(chain, walks("engine, staged, drain, bits", 3000), false, host_waits::bits, small).failure);
+}
+
+TEST_CASE("rows of types that never fail go on to their end past a park, and what is behind them is taken up again",
+          "[model][control][staging]")
+{
+    const std::vector<test_task> row = {{{{0, W}}},         {{{1, W}}},  {{{0, R}, {1, R}, {2, W}}},
+                                        {{{0, R}, {3, W}}}, {{{3, RW}}}, {{{3, RW}}}};
+    std::vector<test_task> failing = row;
+    failing[4].fails = failing[5].cancelled = true;
+    const engine_size size{.ring_slots = 16, .window_used = 8, .pool_blocks = 24, .staging = true, .chaining = true,
+                           .answers_late = true, .never_fails = true};
+    for (const auto& program : {row, failing}) {
+        seen = {};
+        CHECK_FALSE(engine_run<deep_with_aborts>(program, walks("engine, a row, park", 3000), true, host_waits::low_water, size,
+                                                 begin::linked).failure);
+        CHECK((seen.past_stop >= 1 && seen.paused >= 1));
+        auto failing_types = size; // as before: who may fail stops in front of the next one
+        failing_types.never_fails = false;
+        seen = {};
+        CHECK_FALSE(engine_run<deep_with_aborts>(program, walks("engine, a row that may fail, park", 1000), true,
+                                                 host_waits::low_water, failing_types, begin::linked).failure);
+        CHECK((seen.past_stop == 0 && seen.paused >= 1));
+    }
+    CHECK(engine_run<deep_stays_stopped>(row, walks("engine, a row, told to stop for ever", 3000), true, host_waits::low_water,
+                                         size, begin::linked).failure);
 }
 
 TEST_CASE("the engine with a crew of two teams, through drain and through park", "[model][control]")

@@ -93,6 +93,7 @@ struct engine_size {
     u32 watch_after = 0;
     u32 broadcast_copies = 0;
     bool answers_late = false; ///< with the next one, whenever they may be
+    bool never_fails = false;  ///< tasks that do not fail are of types that promise it
     bool by_handle = false; ///< places are registered
     u32 parts = 1; ///< of an engine, of which this is one
     u32 part = 0;
@@ -106,8 +107,8 @@ public:
     static constexpr u64 place_address = 0x10000;
 
     small_engine(std::vector<test_task> program, engine_size size = {})
-        : tasks(std::move(program)), answers_late(size.answers_late), streamed_(size.streamed), by_handle_(size.by_handle),
-          by_slots_(size.by_slots), m(layout(size)), storage_(zeroed(m)), s(place())
+        : tasks(std::move(program)), answers_late(size.answers_late), never_fails(size.never_fails), streamed_(size.streamed),
+          by_handle_(size.by_handle), by_slots_(size.by_slots), m(layout(size)), storage_(zeroed(m)), s(place())
     {
         type.words = 1;
         type.scalars = 1;
@@ -283,9 +284,15 @@ public:
             // On the GPU by another warp, while this one is answered: before and behind it, here.
             const bool early = !letter.tickets() && !letter.bypassed() && port.awaits_early(letter.tag + 1);
             awaited = early && port.await_aside(team, port.after(letter), 1, true) == device::awaited::runs;
-            at_hand = port.plan().goes_on(letter.tag) && !stopping;
-            if (at_hand && answers_late && port.plan().answers_later(letter.tag)) {
+            const bool later = answers_late && port.plan().answers_later(letter.tag);
+            // Behind a task of a type that never fails nobody looks whether a park was seen, as long as answers come together
+            // (run_worker()), nor later whether the first of them should have stopped.
+            const bool in_row = later && never_fails && !t.fails;
+            at_hand = port.plan().goes_on(letter.tag) && (in_row || !stopping);
+            if (at_hand && later) {
                 ++late;
+                past_stop += stopping;
+                stopping = false;
                 continue;
             }
             if (letter.bypassed() && !t.fails) port.answer_bypassed(letter);
@@ -354,8 +361,10 @@ private:
 public:
     std::vector<test_task> tasks;
     bool answers_late;
+    bool never_fails;
     u32 staged = 0;  ///< staged mails that workers took
     u32 late = 0;    ///< mails that were answered with the next one
+    u32 past_stop = 0; ///< of these, those behind which a worker went on though it had seen a park
     u32 chained = 0; ///< of the staged ones, those behind the mail that they wait for
     u32 went_on = 0; ///< of these, those that were at hand
     u32 awaited_aside = 0; ///< of the staged ones, those that were awaited when all else was done
